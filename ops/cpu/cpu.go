@@ -1,0 +1,128 @@
+// Package cpu is the backend for the processor: float32 kernels over panels,
+// shared out over a pool of goroutines.
+//
+// Work is cut by the problem (panels, blocks of rows), never by the number of
+// threads, and every sum is added up in one fixed order, so the same inputs
+// give the same bits on any number of threads.
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	"gorgonia.org/tensor"
+
+	"github.com/rigel-ml/rigel/ops"
+)
+
+// Backend runs kernels in float32 on the processor.
+type Backend struct {
+	tensor.StdEng
+	pool *pool
+}
+
+var _ ops.Backend = (*Backend)(nil)
+
+// New returns a backend with one thread for each processor that Go may use
+// (GOMAXPROCS).
+func New() *Backend { return NewThreads(runtime.GOMAXPROCS(0)) }
+
+// NewThreads returns a backend with so many threads, and at least one.
+func NewThreads(n int) *Backend {
+	b := &Backend{pool: newPool(max(n, 1))}
+	// The workers hold the pool, not the backend, so a backend that nobody
+	// holds any more releases them.
+	runtime.AddCleanup(b, (*pool).close, b.pool)
+	return b
+}
+
+// Close ends the backend's worker goroutines. Kernels planned on it must not
+// run afterwards. Closing twice is fine.
+func (b *Backend) Close() error {
+	b.pool.close()
+	return nil
+}
+
+// Threads returns how many threads share the work.
+func (b *Backend) Threads() int { return b.pool.workers }
+
+// Device returns "cpu".
+func (*Backend) Device() string { return "cpu" }
+
+// Dtype returns tensor.Float32.
+func (*Backend) Dtype() tensor.Dtype { return tensor.Float32 }
+
+// New returns a zeroed tensor in ordinary memory.
+func (b *Backend) New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
+	if dt != tensor.Float32 && dt != tensor.Int32 {
+		return nil, fmt.Errorf("%w: dtype %v on %s", ops.ErrNotImplemented, dt, b.Device())
+	}
+	return tensor.New(tensor.Of(dt), tensor.WithShape(shape...)), nil
+}
+
+// Upload copies src into dst.
+func (b *Backend) Upload(dst *tensor.Dense, src []float32) error {
+	if err := ops.CheckTransfer(dst, tensor.Float32, len(src)); err != nil {
+		return err
+	}
+	copy(dst.Float32s(), src)
+	return nil
+}
+
+// UploadInt32 copies src into dst.
+func (b *Backend) UploadInt32(dst *tensor.Dense, src []int32) error {
+	if err := ops.CheckTransfer(dst, tensor.Int32, len(src)); err != nil {
+		return err
+	}
+	copy(dst.Int32s(), src)
+	return nil
+}
+
+// Download copies src into dst.
+func (b *Backend) Download(dst []float32, src *tensor.Dense) error {
+	if err := ops.CheckTransfer(src, tensor.Float32, len(dst)); err != nil {
+		return err
+	}
+	copy(dst, src.Float32s())
+	return nil
+}
+
+// computation is one planned kernel. Its tasks are independent of each other
+// and may run in any order on any worker.
+type computation interface {
+	// bind takes the checked operands of the next run and returns how many
+	// tasks it has. It may prepare scratch memory, on one goroutine. It fails
+	// only for contents that make no sense, such as a label out of range.
+	bind(out *tensor.Dense, in []*tensor.Dense) (tasks int, err error)
+	// do runs task i on the worker of this number.
+	do(i, worker int)
+	// finish runs once, after all tasks, for what must be added up in order.
+	finish()
+}
+
+// independent is embedded by computations whose tasks leave nothing to finish.
+type independent struct{}
+
+func (independent) finish() {}
+
+// kernel makes an ops.Kernel of a computation.
+type kernel struct {
+	b   *Backend
+	op  ops.Op
+	sig ops.Signature
+	c   computation
+}
+
+// Run checks the operands and computes.
+func (k *kernel) Run(out *tensor.Dense, in []*tensor.Dense) error {
+	if err := k.sig.Check(k.b, k.op, out, in); err != nil {
+		return err
+	}
+	n, err := k.c.bind(out, in)
+	if err != nil {
+		return err
+	}
+	k.b.pool.run(n, k.c)
+	k.c.finish()
+	return nil
+}

@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"gorgonia.org/tensor"
+
+	"github.com/rigel-ml/rigel/ops"
+)
+
+// features is a computation whose tasks are blocks of features, each through
+// all panels. The body sees one feature of one panel at a time.
+type features struct {
+	independent
+	ops.LayerProblem
+	a, b, out []float32
+	body      func(k *features, f, c int, at, end int)
+}
+
+func (k *features) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
+	k.a, k.out = in[0].Float32s(), out.Float32s()
+	if len(in) > 1 {
+		k.b = in[1].Float32s()
+	}
+	return blocks(k.Features), nil
+}
+
+func (k *features) do(i, _ int) {
+	lo, hi := blockRange(i, k.Features)
+	for c := range k.Panels.Count {
+		for f := lo; f < hi; f++ {
+			at := (c*k.Features + f) * k.Panels.Width
+			k.body(k, f, c, at, at+k.Panels.Width)
+		}
+	}
+}
+
+func planBiasAdd(_ *Backend, s ops.BiasAdd) computation {
+	return &features{LayerProblem: ops.LayerProblem(s), body: biasAdd}
+}
+
+func biasAdd(k *features, f, _, at, end int) {
+	bias, y := k.b[f], k.out[at:end]
+	for i, v := range k.a[at:end] {
+		y[i] = v + bias
+	}
+}
+
+func planBiasGrad(_ *Backend, s ops.BiasGrad) computation {
+	return &features{LayerProblem: ops.LayerProblem(s), body: biasGrad}
+}
+
+func biasGrad(k *features, f, c, at, end int) {
+	var s float32
+	for _, v := range k.a[at:end] {
+		s += v
+	}
+	if c == 0 {
+		k.out[f] = 0
+	}
+	k.out[f] += s
+}
+
+func planDropout(_ *Backend, s ops.Dropout) computation {
+	scale := float32(1 / (1 - s.P))
+	return &features{LayerProblem: s.LayerProblem, body: func(k *features, f, c, at, end int) {
+		y := k.out[at:end]
+		for i, v := range k.a[at:end] {
+			y[i] = 0
+			if s.Keeps(c*k.Panels.Width+i, f) {
+				y[i] = v * scale
+			}
+		}
+	}}
+}
+
+// packed moves between batch-major and panels, a panel at a time.
+type packed struct {
+	independent
+	ops.LayerProblem
+	unpack      bool
+	batch, tile []float32
+}
+
+func planPack(_ *Backend, s ops.Pack) computation {
+	return &packed{LayerProblem: ops.LayerProblem(s)}
+}
+
+func planUnpack(_ *Backend, s ops.Unpack) computation {
+	return &packed{LayerProblem: ops.LayerProblem(s), unpack: true}
+}
+
+func (k *packed) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
+	k.batch, k.tile = in[0].Float32s(), out.Float32s()
+	if k.unpack {
+		k.batch, k.tile = k.tile, k.batch
+	}
+	return k.Panels.Count, nil
+}
+
+func (k *packed) do(c, _ int) {
+	width := k.Panels.Width
+	lo, hi := c*width, min((c+1)*width, k.Panels.Batch)
+	batch, tile := k.batch[lo*k.Features:hi*k.Features], panel(k.tile, c, k.Features, width)
+	const stripe = 16 // features at a time, so that their lines stay in cache
+	for f0 := 0; f0 < k.Features; f0 += stripe {
+		f1 := min(f0+stripe, k.Features)
+		for s := range hi - lo {
+			sample := batch[s*k.Features : (s+1)*k.Features]
+			for f := f0; f < f1; f++ {
+				if k.unpack {
+					sample[f] = tile[f*width+s]
+				} else {
+					tile[f*width+s] = sample[f]
+				}
+			}
+		}
+		if !k.unpack && hi-lo < width {
+			for f := f0; f < f1; f++ {
+				clear(tile[f*width+hi-lo : (f+1)*width])
+			}
+		}
+	}
+}
