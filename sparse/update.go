@@ -116,3 +116,20 @@ func strictlyAscending[T int32 | int64](s []T) bool {
 	}
 	return true
 }
+
+// Set replaces the positions by those of other CSR arrays with the same number
+// of rows and of non-zeros, and raises the version. It copies its input. On
+// error the pattern is unchanged.
+func (p *Pattern) Set(rowPtr, colIdx []int32) error {
+	q, err := NewPattern(p.rows, p.cols, rowPtr, colIdx)
+	if err != nil {
+		return err
+	}
+	if q.NNZ() != p.NNZ() {
+		return invalid("nnz = %d, want %d as before", q.NNZ(), p.NNZ())
+	}
+	copy(p.rowPtr, rowPtr)
+	copy(p.colIdx, colIdx)
+	p.version++
+	return nil
+}

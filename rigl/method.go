@@ -1,0 +1,119 @@
+package rigl
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/rigel-ml/rigel/sparse"
+)
+
+// Method is what is dropped and what is grown. A method without Drop and Grow
+// leaves the masks as they were drawn.
+type Method struct {
+	Name string
+	Drop Drop
+	Grow Grow
+}
+
+// Static keeps the initial mask.
+func Static() Method { return Method{Name: "static"} }
+
+// SET drops the smallest weights and grows connections at random (Mocanu et
+// al., Nature Communications 2018).
+func SET() Method { return Method{Name: "set", Drop: SmallestMagnitude, Grow: AtRandom} }
+
+// RigL drops the smallest weights and grows where the gradient is largest (Evci
+// et al., ICML 2020).
+func RigL() Method { return Method{Name: "rigl", Drop: SmallestMagnitude, Grow: LargestGradient} }
+
+// Methods returns the methods by name.
+func Methods() map[string]Method {
+	m := map[string]Method{}
+	for _, method := range []Method{Static(), SET(), RigL()} {
+		m[method.Name] = method
+	}
+	return m
+}
+
+// moves reports whether the method changes masks at all.
+func (m Method) moves() bool { return m.Drop != nil && m.Grow != nil }
+
+func (m Method) check() error {
+	if (m.Drop == nil) != (m.Grow == nil) {
+		return fmt.Errorf("rigl: method %q drops or grows but does not do both, and so would not keep its budget", m.Name)
+	}
+	return nil
+}
+
+// Drop chooses k of a layer's connections to drop: their positions in the
+// weights w, ascending.
+type Drop func(w []float32, k int) []int32
+
+// Grow chooses k cells of a layer (row·in + column, ascending) to grow among
+// all that are not kept: those without a connection, and those at the positions
+// being dropped, which may so come back.
+type Grow func(l *Layer, k int, dropped []int32, rng *rand.Rand) ([]int64, error)
+
+// SmallestMagnitude drops the weights nearest to zero. Of equals the earlier
+// position goes first; a NaN goes last.
+func SmallestMagnitude(w []float32, k int) []int32 {
+	order := make([]int32, len(w))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	magnitude := func(p int32) float64 {
+		if v := math.Abs(float64(w[p])); !math.IsNaN(v) {
+			return v
+		}
+		return math.Inf(1)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(magnitude(a), magnitude(b)), cmp.Compare(a, b))
+	})
+	dropped := order[:k]
+	slices.Sort(dropped)
+	return dropped
+}
+
+// LargestGradient grows where |dY Xᵀ| of the present batch is largest.
+func LargestGradient(l *Layer, k int, dropped []int32, _ *rand.Rand) ([]int64, error) {
+	return l.LargestGradients(k, dropped)
+}
+
+// AtRandom grows uniformly at random.
+func AtRandom(l *Layer, k int, dropped []int32, rng *rand.Rand) ([]int64, error) {
+	p := l.Param.Pattern
+	free := p.Cells() - int64(p.NNZ()-len(dropped))
+	ranks, err := sparse.Sample(free, k, rng)
+	if err != nil {
+		return nil, err
+	}
+	return unranked(p, dropped, ranks), nil
+}
+
+// unranked turns ranks among the cells that are not kept into cell numbers. All
+// are ascending, so one walk over the kept cells does: between two of them, a
+// free cell of rank r is the number r plus the kept cells passed so far.
+func unranked(p *sparse.Pattern, dropped []int32, ranks []int64) []int64 {
+	cells := make([]int64, 0, len(ranks))
+	passed := int64(0)
+	emit := func(below int64) { // those that lie before the kept cell
+		for len(ranks) > 0 && ranks[0]+passed < below {
+			cells = append(cells, ranks[0]+passed)
+			ranks = ranks[1:]
+		}
+	}
+	for pos, kept := range p.AppendCells(nil) {
+		if len(dropped) > 0 && int(dropped[0]) == pos {
+			dropped = dropped[1:]
+			continue
+		}
+		emit(kept)
+		passed++
+	}
+	emit(p.Cells())
+	return cells
+}
