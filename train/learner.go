@@ -1,0 +1,328 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"github.com/rigel-ml/rigel/checkpoint"
+	"github.com/rigel-ml/rigel/datasets"
+	"github.com/rigel-ml/rigel/nn"
+	"github.com/rigel-ml/rigel/ops"
+	"github.com/rigel-ml/rigel/optim"
+	"github.com/rigel-ml/rigel/rigl"
+)
+
+// Learner trains a model.
+type Learner struct {
+	config  Config
+	backend ops.Backend
+
+	model     nn.Module
+	program   *nn.Program
+	optimizer *optim.Optimizer
+	masks     *rigl.Updater
+	loader    *datasets.Loader
+	valid     *evaluator
+	dir       *checkpoint.Dir
+
+	batch     datasets.Batch
+	gradients []*tensor.Dense
+	output    []float32
+
+	progress   progress
+	saved      string        // path of the newest checkpoint
+	trainTime  time.Duration // of this process, without validation
+	trainSteps int           // of this process
+}
+
+// progress is where a run stands; a checkpoint stores it.
+type progress struct {
+	Step           int            `json:"step"`            // steps taken
+	Epoch          int            `json:"epoch"`           // epochs finished
+	OptimizerSteps int            `json:"optimizer_steps"` // without mask updates
+	Loader         datasets.State `json:"loader"`
+	Running        running        `json:"running"`
+	Last           Epoch          `json:"last"`
+	BestValid      float64        `json:"best_valid"` // accuracy
+}
+
+// running are the sums of the epoch at hand.
+type running struct {
+	Loss     float64 `json:"loss"` // summed over samples
+	Samples  int     `json:"samples"`
+	Correct  int     `json:"correct"`
+	Replaced int     `json:"replaced"` // connections
+}
+
+// Result is what a finished run came to.
+type Result struct {
+	Last           Epoch   // of the last epoch
+	Epochs, Steps  int     // of the whole run, resumed parts included
+	Seconds        float64 // of this process, with validation
+	StepsPerSecond float64 // of this process, training alone
+	Checkpoint     string  // path of the last checkpoint, "" without a run directory
+}
+
+// New returns a Learner with a model at its start, or, with Config.Resume, where
+// its last checkpoint left it. The error says what in the configuration makes
+// no sense, or everything that keeps a run from being resumed. Close the Learner
+// to release the run directory.
+func New(b ops.Backend, c Config) (*Learner, error) {
+	if b == nil {
+		return nil, errors.New("train: no backend")
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	l := &Learner{config: c, backend: b}
+	if err := l.build(); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.dir, err = c.openDir(l.model.Params()); err != nil {
+		return nil, err
+	}
+	if c.Resume {
+		if err := l.restore(); err != nil {
+			return nil, errors.Join(fmt.Errorf("resuming %s: %w", c.Dir, err), l.Close())
+		}
+	}
+	return l, nil
+}
+
+// build makes everything that needs no run directory.
+func (l *Learner) build() (err error) {
+	c, b := l.config, l.backend
+	if l.model, err = c.Model.Init(nn.NewInit(b, c.Seed)); err != nil {
+		return err
+	}
+	program := nn.ProgramConfig{Model: l.model, Loss: c.Loss, Features: c.Train.Features(), Batch: c.Batch, Training: true}
+	if l.program, err = nn.Compile(b, program); err != nil {
+		return err
+	}
+	if l.program.Classes() < c.Train.Classes() {
+		return fmt.Errorf("train: the model has %d outputs, the data %d classes", l.program.Classes(), c.Train.Classes())
+	}
+	if l.optimizer, err = optim.New(b, c.Optimizer, l.program.Params()); err != nil {
+		return err
+	}
+	if l.masks, err = rigl.NewUpdater(b, c.Masks, l.program, l.optimizer); err != nil {
+		return err
+	}
+	if l.loader, err = datasets.NewLoader(c.Train, datasets.LoaderConfig{Batch: c.Batch, Shuffle: true, Seed: c.Seed}); err != nil {
+		return err
+	}
+	if c.Valid != nil {
+		if l.valid, err = newEvaluator(b, l.model, c.Loss, c.Valid); err != nil {
+			return err
+		}
+	}
+	l.gradients = make([]*tensor.Dense, len(l.program.Params()))
+	l.output = make([]float32, c.Batch*l.program.Classes())
+	return nil
+}
+
+// Model returns the model that is trained.
+func (l *Learner) Model() nn.Module { return l.model }
+
+// Steps returns how many steps were taken, resumed parts included.
+func (l *Learner) Steps() int { return l.progress.Step }
+
+// Close releases the run directory. Closing twice is fine.
+func (l *Learner) Close() error {
+	if l.dir == nil {
+		return nil
+	}
+	return l.dir.Close()
+}
+
+// Fit trains until the last epoch. When ctx ends it finishes the step at hand,
+// saves, and returns an error that wraps ErrInterrupted; calling Fit again, or
+// resuming in another process, goes on from there.
+func (l *Learner) Fit(ctx context.Context) (Result, error) {
+	start := time.Now()
+	o := l.config.Observer
+	o.Begin(Begin{Epochs: l.config.Epochs, StepsPerEpoch: l.loader.Batches(), Step: l.progress.Step})
+	defer o.End()
+	for l.progress.Epoch < l.config.Epochs {
+		if err := l.epoch(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	r := Result{Last: l.progress.Last, Epochs: l.progress.Epoch, Steps: l.progress.Step,
+		Seconds: time.Since(start).Seconds(), Checkpoint: l.saved}
+	if l.trainSteps > 0 {
+		r.StepsPerSecond = float64(l.trainSteps) / l.trainTime.Seconds()
+	}
+	return r, nil
+}
+
+// epoch trains to the end of the epoch at hand, validates and saves.
+func (l *Learner) epoch(ctx context.Context) error {
+	began, samples, steps, busy := time.Now(), 0, l.trainSteps, l.trainTime
+	for {
+		if ctx.Err() != nil {
+			return l.interrupted(ctx)
+		}
+		began := time.Now()
+		if !l.loader.Next(&l.batch) {
+			break
+		}
+		if err := l.step(); err != nil {
+			return err
+		}
+		samples += l.batch.N
+		l.trainSteps++
+		l.trainTime += time.Since(began)
+		if every := l.config.SaveEvery; every > 0 && l.progress.Step%every == 0 {
+			if err := l.save(math.NaN()); err != nil {
+				return err
+			}
+		}
+	}
+	l.progress.Epoch++
+	e := l.summary()
+	if busy := (l.trainTime - busy).Seconds(); busy > 0 {
+		e.SamplesPerSecond, e.StepsPerSecond = float64(samples)/busy, float64(l.trainSteps-steps)/busy
+	}
+	score := math.NaN()
+	if l.valid != nil {
+		var err error
+		if e.ValidLoss, e.ValidAccuracy, err = l.valid.run(); err != nil {
+			return err
+		}
+		if !finite(e.ValidLoss) {
+			return fmt.Errorf("validation after step %d: %w: loss %v", e.Step, ErrNotFinite, e.ValidLoss)
+		}
+		score = e.ValidAccuracy
+		e.Best = score > l.progress.BestValid
+		l.progress.BestValid = max(l.progress.BestValid, score)
+	}
+	e.Seconds = time.Since(began).Seconds()
+	l.progress.Last, l.progress.Running = e, running{}
+	if err := l.log(e); err != nil {
+		return err
+	}
+	if err := l.save(score); err != nil {
+		return err
+	}
+	l.config.Observer.Epoch(e)
+	return nil
+}
+
+// step trains on the batch at hand.
+func (l *Learner) step() error {
+	n, classes := l.batch.N, l.program.Classes()
+	if err := l.program.Load(l.batch.X[:n*l.config.Train.Features()], l.batch.Labels[:n]); err != nil {
+		return err
+	}
+	if err := l.program.Run(uint64(l.progress.Step)); err != nil {
+		return err
+	}
+	for i := range l.gradients {
+		var err error
+		if l.gradients[i], err = l.program.Gradient(i); err != nil {
+			return err
+		}
+	}
+	norm, err := l.optimizer.Norm(l.gradients)
+	if err != nil {
+		return err
+	}
+	s := Step{Event: "step", Step: l.progress.Step + 1, Epoch: l.progress.Epoch + 1, Loss: l.program.Loss(),
+		LR: l.config.LR.LR(l.progress.Step), GradNorm: norm}
+	if !finite(s.Loss) || !finite(norm) {
+		return fmt.Errorf("step %d: %w: loss %v, gradient norm %v; a smaller learning rate or clipping may help",
+			s.Step, ErrNotFinite, s.Loss, norm)
+	}
+	if err := l.program.Output(l.output); err != nil {
+		return err
+	}
+	if l.masks.Due(l.progress.Step) {
+		err = l.updateMasks(s)
+	} else {
+		err = l.optimizer.Step(l.gradients, s.LR)
+	}
+	if err != nil {
+		return err
+	}
+	r := &l.progress.Running
+	r.Loss += s.Loss * float64(n)
+	r.Samples += n
+	r.Correct += correct(l.output, l.batch.Labels[:n], classes)
+	l.progress.Step++
+	if l.progress.Step%l.config.LogEvery == 0 {
+		if err := l.log(s); err != nil {
+			return err
+		}
+	}
+	l.config.Observer.Step(s)
+	return nil
+}
+
+func (l *Learner) updateMasks(s Step) error {
+	began := time.Now()
+	reports, err := l.masks.Update(s.Step - 1)
+	if err != nil {
+		return err
+	}
+	u := Update{Event: "update", Step: s.Step, Fraction: l.config.Masks.Schedule.DropFraction(s.Step - 1)}
+	nnz, replaced := 0, 0
+	for _, r := range reports {
+		u.Layers = append(u.Layers, UpdateLayer{Name: r.Name, NNZ: r.NNZ, Replaced: r.Dropped})
+		nnz += r.NNZ
+		replaced += r.Dropped
+	}
+	u.Churn = float64(replaced) / float64(max(nnz, 1))
+	u.Seconds = time.Since(began).Seconds()
+	l.progress.Running.Replaced += replaced
+	if err := l.log(u); err != nil {
+		return err
+	}
+	l.config.Observer.Update(u)
+	return nil
+}
+
+// summary makes the metrics of a finished epoch from its sums.
+func (l *Learner) summary() Epoch {
+	r := l.progress.Running
+	e := Epoch{Event: "epoch", Step: l.progress.Step, Epoch: l.progress.Epoch, Sparsity: nn.Sparsity(l.model.Params()),
+		LR: l.config.LR.LR(max(l.progress.Step-1, 0)), OptimizerBytes: l.optimizer.Bytes()}
+	masked := 0
+	for _, p := range l.model.Params() {
+		e.WeightBytes += int64(4 * p.NNZ())
+		if p.IsWeight() {
+			e.NNZ += p.NNZ()
+		}
+		if p.Pattern != nil {
+			masked += p.NNZ()
+			e.WeightBytes += int64(4 * (len(p.Pattern.RowPtr()) + len(p.Pattern.ColIdx())))
+		}
+	}
+	e.TrainLoss = r.Loss / float64(max(r.Samples, 1))
+	e.TrainAccuracy = float64(r.Correct) / float64(max(r.Samples, 1))
+	e.Churn = float64(r.Replaced) / float64(max(masked, 1))
+	return e
+}
+
+func (l *Learner) interrupted(ctx context.Context) error {
+	err := fmt.Errorf("%w after step %d: %w", ErrInterrupted, l.progress.Step, context.Cause(ctx))
+	if l.dir == nil {
+		return err
+	}
+	return errors.Join(err, l.save(math.NaN()))
+}
+
+func (l *Learner) log(v any) error {
+	if l.dir == nil {
+		return nil
+	}
+	return l.dir.AppendMetrics(v)
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
