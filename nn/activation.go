@@ -45,7 +45,11 @@ func (c DropoutConfig) Init(in *Init) (Module, error) {
 	if !(c.P >= 0 && c.P < 1) {
 		return nil, fmt.Errorf("nn: %s: p = %v, want at least 0 and below 1", in.Name("dropout"), c.P)
 	}
-	return &Dropout{p: c.P, stream: in.Stream("dropout")}, nil
+	stream, err := in.Stream("dropout")
+	if err != nil {
+		return nil, err
+	}
+	return &Dropout{p: c.P, stream: stream}, nil
 }
 
 // Forward adds the mask in training, and nothing in evaluation.

@@ -35,6 +35,11 @@ func (g *Graph) Param(p *Param) (*G.Node, error) {
 	if n, ok := g.nodes[p]; ok {
 		return n, nil
 	}
+	for other := range g.nodes { // gorgonia would make one node of both
+		if other.Name == p.Name {
+			return nil, fmt.Errorf("nn: two parameters are named %s", p.Name)
+		}
+	}
 	n := newInput(g.ExprGraph, p.Name, p.Value)
 	if err := G.Let(n, p.Value); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)

@@ -26,7 +26,7 @@ type Init struct {
 	Backend ops.Backend
 	seed    uint64
 	scope   []string
-	taken   map[string]bool // shared by all scopes
+	taken   map[string]bool // names of parameters and streams, shared by all scopes
 }
 
 // NewInit returns an Init for a whole model.
@@ -53,8 +53,22 @@ func (in *Init) Rand(leaf string) *rand.Rand {
 
 // Stream returns the stream of random numbers of this name, for what draws
 // anew at each step.
-func (in *Init) Stream(leaf string) *ops.Stream {
-	return &ops.Stream{Key: in.Rand(leaf).Uint64()}
+func (in *Init) Stream(leaf string) (*ops.Stream, error) {
+	if _, err := in.claim(leaf); err != nil {
+		return nil, err
+	}
+	return &ops.Stream{Key: in.Rand(leaf).Uint64()}, nil
+}
+
+// claim returns the full name of a parameter or stream, once. Two streams of
+// one name would draw the same numbers.
+func (in *Init) claim(leaf string) (string, error) {
+	name := in.Name(leaf)
+	if in.taken[name] {
+		return "", fmt.Errorf("nn: two parameters or layers are named %s", name)
+	}
+	in.taken[name] = true
+	return name, nil
 }
 
 func nameHash(s string) uint64 {
@@ -74,9 +88,9 @@ func (in *Init) Sparse(leaf string, p *sparse.Pattern, values []float32) (*Param
 }
 
 func (in *Init) param(leaf string, p *sparse.Pattern, values []float32, shape []int) (*Param, error) {
-	name := in.Name(leaf)
-	if in.taken[name] {
-		return nil, fmt.Errorf("nn: two parameters are named %s", name)
+	name, err := in.claim(leaf)
+	if err != nil {
+		return nil, err
 	}
 	stored := shape
 	if p != nil {
@@ -89,7 +103,6 @@ func (in *Init) param(leaf string, p *sparse.Pattern, values []float32, shape []
 	if err := in.Backend.Upload(v, values); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	in.taken[name] = true
 	return &Param{Name: name, Shape: shape, Pattern: p, Value: v, Decays: len(shape) > 1}, nil
 }
 

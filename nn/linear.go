@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -27,6 +28,9 @@ type Linear struct {
 func (c LinearConfig) Init(in *Init) (Module, error) {
 	if c.In < 1 || c.Out < 1 {
 		return nil, fmt.Errorf("nn: %s takes %d features and gives %d, want at least 1 each", in.Name("linear"), c.In, c.Out)
+	}
+	if c.Out > math.MaxInt32/c.In { // rather than wrap below
+		return nil, fmt.Errorf("nn: %s has %d × %d weights, want at most %d", in.Name("linear"), c.Out, c.In, math.MaxInt32)
 	}
 	rowPtr := make([]int32, c.Out+1)
 	for i := range rowPtr {

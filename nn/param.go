@@ -44,7 +44,15 @@ func (p *Param) IsWeight() bool { return len(p.Shape) == 2 }
 // Load replaces values, and of a sparse parameter the pattern, by those of a
 // file. rowPtr and colIdx are nil for a dense parameter. The number of
 // non-zeros must be what it was, since graphs are built for it.
+// On error the parameter is unchanged.
 func (p *Param) Load(b ops.Backend, rowPtr, colIdx []int32, values []float32) error {
+	if p.Pattern == nil && (rowPtr != nil || colIdx != nil) {
+		return fmt.Errorf("%s: a pattern for a dense parameter", p.Name)
+	}
+	// Checked before the pattern changes, so that both change or neither does.
+	if err := ops.CheckTransfer(p.Value, b.Dtype(), len(values)); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
 	if p.Pattern != nil {
 		if err := p.Pattern.Set(rowPtr, colIdx); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
@@ -78,7 +86,7 @@ func Hash(b ops.Backend, params []*Param) (string, error) {
 	h := sha256.New()
 	var buf []byte
 	for _, p := range params {
-		buf = fmt.Appendf(buf[:0], "%s %v\n", p.Name, p.Shape)
+		buf = fmt.Appendf(buf[:0], "%q %v %t\n", p.Name, p.Shape, p.Pattern != nil)
 		if p.Pattern != nil {
 			for _, idx := range [][]int32{p.Pattern.RowPtr(), p.Pattern.ColIdx()} {
 				for _, v := range idx {

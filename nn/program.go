@@ -192,6 +192,9 @@ func (p *Program) Params() []*Param { return p.params }
 // Gradient returns the gradient of parameter i of Params after the last run. It
 // has the shape of the parameter's Value and is overwritten by the next run.
 func (p *Program) Gradient(i int) (*tensor.Dense, error) {
+	if i < 0 || i >= len(p.gradients) {
+		return nil, fmt.Errorf("nn: gradient %d of %d; only a program compiled for training has any", i, len(p.gradients))
+	}
 	g, ok := p.gradients[i].Value().(*tensor.Dense)
 	if !ok {
 		return nil, fmt.Errorf("nn: no gradient of %s before the first run", p.params[i].Name)
@@ -203,6 +206,9 @@ func (p *Program) Gradient(i int) (*tensor.Dense, error) {
 // the last run: the gradient dy of the layer's output and its input x, both as
 // panels. Their product is the dense gradient.
 func (p *Program) GrowthInputs(i int) (g ops.Growth, dy, x *tensor.Dense, err error) {
+	if i < 0 || i >= len(p.gradients) {
+		return g, nil, nil, fmt.Errorf("nn: gradient %d of %d; only a program compiled for training has any", i, len(p.gradients))
+	}
 	spec, in, ok := graph.Operands(p.gradients[i])
 	s, isSDDMM := spec.(ops.SDDMM)
 	if !ok || !isSDDMM {

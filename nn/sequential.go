@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	G "gorgonia.org/gorgonia"
@@ -58,11 +59,16 @@ func (s *Sequential) Forward(g *Graph, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// Params returns the parameters of all modules in order.
+// Params returns the parameters of all modules in order, once each: modules may
+// share them.
 func (s *Sequential) Params() []*Param {
 	var all []*Param
 	for _, m := range s.Modules {
-		all = append(all, m.Params()...)
+		for _, p := range m.Params() {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
 	}
 	return all
 }

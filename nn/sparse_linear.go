@@ -74,7 +74,7 @@ func (c SparseLinearConfig) pattern(in *Init) (*sparse.Pattern, error) {
 	default:
 		nnz = int64(math.Round((1 - c.Sparsity) * float64(size)))
 		if nnz < 1 {
-			return nil, fmt.Errorf("nn: %s: sparsity %v leaves none of %d connections; at most %.6f leaves one",
+			return nil, fmt.Errorf("nn: %s: sparsity %v leaves none of %d connections; at most %v leaves one",
 				name, c.Sparsity, size, 1-1/float64(size))
 		}
 	}

@@ -76,8 +76,8 @@ func New(b ops.Backend, c Config, params []*nn.Param) (*Optimizer, error) {
 // Step moves every parameter along its gradient, in the order of the
 // parameters given to New. The tensors are read, not kept.
 func (o *Optimizer) Step(gradients []*tensor.Dense, lr float64) error {
-	if len(gradients) != len(o.entries) {
-		return fmt.Errorf("optim: %d gradients for %d parameters", len(gradients), len(o.entries))
+	if err := o.check(gradients); err != nil {
+		return err
 	}
 	scale := 1.0
 	if o.config.ClipNorm > 0 {
@@ -101,8 +101,25 @@ func (o *Optimizer) Step(gradients []*tensor.Dense, lr float64) error {
 	return nil
 }
 
+// check reports gradients that do not fit, before any parameter moves.
+func (o *Optimizer) check(gradients []*tensor.Dense) error {
+	if len(gradients) != len(o.entries) {
+		return fmt.Errorf("optim: %d gradients for %d parameters", len(gradients), len(o.entries))
+	}
+	for i, g := range gradients {
+		p := o.entries[i].param
+		if err := ops.CheckTransfer(g, o.backend.Dtype(), p.NNZ()); err != nil {
+			return fmt.Errorf("gradient of %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
 // Norm returns the Euclidean norm of all gradients together.
 func (o *Optimizer) Norm(gradients []*tensor.Dense) (float64, error) {
+	if err := o.check(gradients); err != nil {
+		return 0, err
+	}
 	sum := 0.0
 	for i, k := range o.norm {
 		o.normIn[0] = gradients[i]

@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/rigel-ml/rigel/ops"
 )
@@ -50,8 +51,8 @@ func (r SGD) State() []string {
 
 // Plan plans a step.
 func (r SGD) Plan(b ops.Backend, n int, decays bool) (Update, error) {
-	if !(r.Momentum >= 0 && r.Momentum < 1) || !(r.WeightDecay >= 0) {
-		return Update{}, fmt.Errorf("optim: sgd with momentum %v and weight decay %v, want 0 ≤ momentum < 1 and decay ≥ 0", r.Momentum, r.WeightDecay)
+	if !(r.Momentum >= 0 && float32(r.Momentum) < 1) || !finite(r.WeightDecay) {
+		return Update{}, fmt.Errorf("optim: sgd with momentum %v and weight decay %v, want 0 ≤ momentum < 1 and a finite decay ≥ 0", r.Momentum, r.WeightDecay)
 	}
 	if r.Nesterov && r.Momentum == 0 {
 		return Update{}, fmt.Errorf("optim: sgd: Nesterov needs momentum")
@@ -116,12 +117,17 @@ func (r Adam) plan(b ops.Backend, n int, decays, decoupled bool) (Update, error)
 	if r.Epsilon == 0 {
 		r.Epsilon = 1e-8
 	}
-	ok := r.Beta1 > 0 && r.Beta1 < 1 && r.Beta2 > 0 && r.Beta2 < 1 && r.Epsilon > 0 && r.WeightDecay >= 0
-	if !ok {
-		return Update{}, fmt.Errorf("optim: adam with betas %v and %v, epsilon %v, weight decay %v: betas lie between 0 and 1, the others are not negative",
-			r.Beta1, r.Beta2, r.Epsilon, r.WeightDecay)
-	}
 	h := &ops.AdamHyper{Beta1: float32(r.Beta1), Beta2: float32(r.Beta2), Epsilon: float32(r.Epsilon), Decoupled: decoupled}
+	// As rounded: a beta of 1 or an epsilon of 0 would divide 0 by 0.
+	ok := h.Beta1 > 0 && h.Beta1 < 1 && h.Beta2 > 0 && h.Beta2 < 1 && h.Epsilon > 0 && finite(r.Epsilon) && finite(r.WeightDecay)
+	if !ok {
+		name := r.Name()
+		if decoupled {
+			name = AdamW(r).Name()
+		}
+		return Update{}, fmt.Errorf("optim: %s with betas %v and %v, epsilon %v, weight decay %v: in float32 betas lie between 0 and 1, epsilon is positive and decay not negative, and both are finite",
+			name, r.Beta1, r.Beta2, r.Epsilon, r.WeightDecay)
+	}
 	if decays {
 		h.WeightDecay = float32(r.WeightDecay)
 	}
@@ -130,3 +136,6 @@ func (r Adam) plan(b ops.Backend, n int, decays, decoupled bool) (Update, error)
 		h.LR, h.GradScale, h.Step = float32(lr), float32(scale), step
 	}}, err
 }
+
+// finite reports whether v is a finite float32 that is not negative.
+func finite(v float64) bool { return v >= 0 && v <= math.MaxFloat32 }

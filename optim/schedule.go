@@ -40,10 +40,10 @@ func (s StepDecay) LR(step int) float64 {
 	return lr
 }
 
-// Check wants ascending milestones and a factor above 0.
+// Check wants ascending milestones and a finite factor above 0.
 func (s StepDecay) Check() error {
-	if !(s.Factor > 0) {
-		return fmt.Errorf("optim: step decay by a factor of %v, want more than 0", s.Factor)
+	if !(s.Factor > 0) || math.IsInf(s.Factor, 0) {
+		return fmt.Errorf("optim: step decay by a factor of %v, want a finite number above 0", s.Factor)
 	}
 	for i := 1; i < len(s.Milestones); i++ {
 		if s.Milestones[i] <= s.Milestones[i-1] {

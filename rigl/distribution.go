@@ -47,7 +47,14 @@ func (Uniform) NNZ(layers []Shape, sparsity float64, _ *rand.Rand) ([]int, error
 			nnz[i] = int(l.size())
 		}
 	}
-	return nnz, checkLayers(layers, nnz, sparsity)
+	if cut := slices.Index(nnz, 0); cut >= 0 {
+		smallest := layers[cut].size()
+		for _, l := range layers[1:] {
+			smallest = min(smallest, l.size())
+		}
+		return nil, cutOff(layers[cut], sparsity, fmt.Sprintf("a sparsity of %v leaves every layer at least one", sparsityOf(1, smallest)))
+	}
+	return nnz, nil
 }
 
 // ERK is the Erdős–Rényi(-Kernel) distribution (Mocanu et al., Nature
@@ -94,7 +101,22 @@ func (ERK) NNZ(layers []Shape, sparsity float64, _ *rand.Rand) ([]int, error) {
 		}
 	}
 	nnz := apportion(layers, share, budget)
-	return nnz, checkLayers(layers, nnz, sparsity)
+	if cut := slices.Index(nnz, 0); cut >= 0 {
+		return nil, cutOff(layers[cut], sparsity, fmt.Sprintf("a sparsity of %v leaves every layer at least one", erkLimit(layers)))
+	}
+	return nnz, nil
+}
+
+// erkLimit returns a sparsity at which every share is at least 1: with ε = 1 /
+// min(in + out), and a larger ε once layers are dense.
+func erkLimit(layers []Shape) float64 {
+	var total, raw int64
+	smallest := int64(math.MaxInt64)
+	for _, l := range layers {
+		sum := int64(l.In) + int64(l.Out)
+		total, raw, smallest = total+l.size(), raw+sum, min(smallest, sum)
+	}
+	return sparsityOf((raw+smallest-1)/smallest, total)
 }
 
 // Random draws the connections of the whole network uniformly from all weights:
@@ -129,7 +151,13 @@ func (Random) NNZ(layers []Shape, sparsity float64, rng *rand.Rand) ([]int, erro
 			at -= left[i]
 		}
 	}
-	return nnz, checkLayers(layers, nnz, sparsity)
+	if cut := slices.Index(nnz, 0); cut >= 0 {
+		size := layers[cut].size()
+		enough := min(10, size) // chance leaves out a layer that expects ten in one draw of 20,000
+		return nil, cutOff(layers[cut], sparsity, fmt.Sprintf("it can expect %.2g; a sparsity of %v lets it expect %d",
+			(1-sparsity)*float64(size), sparsityOf(enough, size), enough))
+	}
+	return nnz, nil
 }
 
 // Distributions returns the distributions by name.
@@ -186,13 +214,14 @@ func check(layers []Shape, sparsity float64) error {
 	return nil
 }
 
-// checkLayers refuses a distribution that cuts a layer off.
-func checkLayers(layers []Shape, nnz []int, sparsity float64) error {
-	for i, l := range layers {
-		if nnz[i] < 1 {
-			return fmt.Errorf("rigl: sparsity %v leaves layer %s (%d × %d) without a connection; a sparsity of %.6f leaves it one",
-				sparsity, l.Name, l.Out, l.In, 1-1/float64(l.size()))
-		}
-	}
-	return nil
+// cutOff is the error about a layer that is left without a connection.
+func cutOff(l Shape, sparsity float64, possible string) error {
+	return fmt.Errorf("rigl: sparsity %v leaves layer %s (%d × %d) without a connection; %s", sparsity, l.Name, l.Out, l.In, possible)
+}
+
+// sparsityOf returns the sparsity that leaves n of total connections, rounded
+// down to a number that a person can type and that still leaves n.
+func sparsityOf(n, total int64) float64 {
+	scale := math.Pow(10, math.Ceil(math.Log10(float64(total)))+1)
+	return math.Floor((1-float64(n)/float64(total))*scale) / scale
 }

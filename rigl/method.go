@@ -64,12 +64,10 @@ func SmallestMagnitude(w []float32, k int) []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	magnitude := func(p int32) float64 {
-		if v := math.Abs(float64(w[p])); !math.IsNaN(v) {
-			return v
-		}
-		return math.Inf(1)
-	}
+	// Without the sign, the bits of floats are ordered as the numbers are, and
+	// those of every NaN lie above those of infinity.
+	const sign, firstNaN = 1 << 31, 0x7f800001
+	magnitude := func(p int32) uint32 { return min(math.Float32bits(w[p])&^sign, firstNaN) }
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(magnitude(a), magnitude(b)), cmp.Compare(a, b))
 	})

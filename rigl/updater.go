@@ -59,6 +59,9 @@ func NewUpdater(b ops.Backend, c Config, p *nn.Program, o *optim.Optimizer) (*Up
 	if err := c.Schedule.Check(); err != nil {
 		return nil, err
 	}
+	if len(p.Params()) == 0 {
+		return nil, fmt.Errorf("rigl: the program has no gradients: compile it for training")
+	}
 	u := &Updater{config: c, backend: b, optimizer: o}
 	for i, param := range p.Params() {
 		if param.Pattern != nil {
@@ -77,8 +80,12 @@ func (u *Updater) Due(step int) bool {
 // Update drops and grows k = floor(f(step) · nnz) connections of every layer.
 // It needs the gradients of the present batch: call it after the program ran.
 // What stays keeps its value and optimizer state, also where it was dropped and
-// grown back at once; what is new starts at 0 with fresh state.
+// grown back at once; what is new starts at 0 with fresh state. A method that
+// moves nothing reports nothing.
 func (u *Updater) Update(step int) ([]LayerReport, error) {
+	if !u.config.Method.moves() {
+		return nil, nil
+	}
 	fraction := u.config.Schedule.DropFraction(step)
 	reports := make([]LayerReport, 0, len(u.layers))
 	for _, l := range u.layers {

@@ -1,0 +1,2 @@
+// Package sysinfo reads what the operating system knows of this process.
+package sysinfo

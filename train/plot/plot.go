@@ -1,0 +1,205 @@
+// Package plot draws a run: what metrics.jsonl tells, as a picture. It imports
+// gonum/plot, so it is apart from package train, which need not.
+package plot
+
+import (
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/rigel-ml/rigel/checkpoint"
+	"github.com/rigel-ml/rigel/train"
+)
+
+var (
+	blue   = color.RGBA{R: 0x1f, G: 0x77, B: 0xb4, A: 0xff}
+	orange = color.RGBA{R: 0xe6, G: 0x6a, B: 0x00, A: 0xff}
+	faint  = color.RGBA{R: 0x1f, G: 0x77, B: 0xb4, A: 0x50}
+	grid   = color.Gray{Y: 0xe4}
+)
+
+// Run reads the metrics of a run directory and writes a PNG of loss, accuracy,
+// mask churn and sparsity over the steps.
+func Run(dir, png string) error {
+	m, err := read(dir)
+	if err != nil {
+		return err
+	}
+	if len(m.epochs) == 0 {
+		return fmt.Errorf("plot: %s has no finished epoch to draw", dir)
+	}
+	panels := [][]*plot.Plot{{m.lossPanel(), m.accuracyPanel()}, {m.churnPanel(), m.sparsityPanel()}}
+	const width, height = 26 * vg.Centimeter, 16 * vg.Centimeter
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(110), vgimg.UseBackgroundColor(color.White))
+	tiles := draw.Tiles{Rows: 2, Cols: 2, PadX: vg.Centimeter, PadY: vg.Centimeter / 2,
+		PadTop: vg.Centimeter / 3, PadBottom: vg.Centimeter / 3, PadLeft: vg.Centimeter / 3, PadRight: vg.Centimeter / 2}
+	canvases := plot.Align(panels, tiles, draw.New(img))
+	for i, row := range panels {
+		for j, p := range row {
+			p.Draw(canvases[i][j])
+		}
+	}
+	return write(png, img)
+}
+
+func write(path string, img *vgimg.Canvas) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".png-*")
+	if err != nil {
+		return fmt.Errorf("plot: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = vgimg.PngCanvas{Canvas: img}.WriteTo(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("plot: writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// metrics are the lines of metrics.jsonl by kind, each step once.
+type metrics struct {
+	steps   []train.Step
+	updates []train.Update
+	epochs  []train.Epoch
+}
+
+func read(dir string) (metrics, error) {
+	var m metrics
+	d, err := checkpoint.OpenReadOnly(dir, checkpoint.Options{})
+	if err != nil {
+		return m, err
+	}
+	defer d.Close()
+	lines, err := d.Metrics()
+	if err != nil {
+		return m, err
+	}
+	for i, line := range lines {
+		var kind struct{ Event string }
+		if err = json.Unmarshal(line, &kind); err == nil {
+			switch kind.Event {
+			case "step":
+				m.steps, err = add(m.steps, line)
+			case "update":
+				m.updates, err = add(m.updates, line)
+			case "epoch":
+				m.epochs, err = add(m.epochs, line)
+			}
+		}
+		if err != nil {
+			return m, fmt.Errorf("plot: %s: line %d of the metrics: %w", dir, i+1, err)
+		}
+	}
+	return m, nil
+}
+
+func add[T any](all []T, line []byte) ([]T, error) {
+	var v T
+	err := json.Unmarshal(line, &v)
+	return append(all, v), err
+}
+
+// points makes a line of what f says of each item; f returns false to leave one
+// out.
+func points[T any](items []T, f func(T) (x, y float64, ok bool)) plotter.XYs {
+	var xys plotter.XYs
+	for _, item := range items {
+		if x, y, ok := f(item); ok && !math.IsNaN(y) && !math.IsInf(y, 0) {
+			xys = append(xys, plotter.XY{X: x, Y: y})
+		}
+	}
+	return xys
+}
+
+func (m metrics) lossPanel() *plot.Plot {
+	p := panel("loss")
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 2}
+	positive := func(y float64) bool { return y > 0 }
+	line(p, "batch", faint, points(m.steps, func(s train.Step) (float64, float64, bool) { return float64(s.Step), s.Loss, positive(s.Loss) }))
+	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
+		return float64(e.Step), e.TrainLoss, positive(e.TrainLoss)
+	}))
+	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
+		return float64(e.Step), e.ValidLoss, positive(e.ValidLoss)
+	}))
+	return p
+}
+
+func (m metrics) accuracyPanel() *plot.Plot {
+	last := m.epochs[len(m.epochs)-1]
+	p := panel(fmt.Sprintf("accuracy (%%), at the end %.2f", 100*last.ValidAccuracy))
+	p.Legend.Top = false
+	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) { return float64(e.Step), 100 * e.TrainAccuracy, true }))
+	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
+		return float64(e.Step), 100 * e.ValidAccuracy, e.ValidLoss > 0
+	}))
+	return p
+}
+
+func (m metrics) churnPanel() *plot.Plot {
+	p := panel("connections replaced in a mask update (%)")
+	p.Y.Min = 0
+	line(p, "asked for", faint, points(m.updates, func(u train.Update) (float64, float64, bool) { return float64(u.Step), 100 * u.Fraction, true }))
+	line(p, "replaced", blue, points(m.updates, func(u train.Update) (float64, float64, bool) { return float64(u.Step), 100 * u.Churn, true }))
+	return p
+}
+
+func (m metrics) sparsityPanel() *plot.Plot {
+	last := m.epochs[len(m.epochs)-1]
+	p := panel(fmt.Sprintf("sparsity (%%): %d weights stored", last.NNZ))
+	line(p, "", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) { return float64(e.Step), 100 * e.Sparsity, true }))
+	p.Y.Min, p.Y.Max = 0, 100
+	return p
+}
+
+func panel(title string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = title
+	p.X.Label.Text = "step"
+	p.Legend.Top = true
+	g := plotter.NewGrid()
+	g.Horizontal.Color, g.Vertical.Color = grid, grid
+	p.Add(g)
+	return p
+}
+
+// line adds points joined by a line, and a mark where there is only one.
+func line(p *plot.Plot, name string, c color.Color, xys plotter.XYs) {
+	if len(xys) == 0 {
+		return
+	}
+	l, s, err := plotter.NewLinePoints(xys)
+	if err != nil {
+		return // cannot be: the points are finite
+	}
+	l.Color, l.Width = c, vg.Points(1.6)
+	s.Color, s.Shape, s.Radius = c, draw.CircleGlyph{}, vg.Points(1.6)
+	p.Add(l)
+	if len(xys) < 60 {
+		p.Add(s)
+	}
+	if name != "" {
+		p.Legend.Add(name, l)
+	}
+}
