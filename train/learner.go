@@ -53,10 +53,11 @@ type progress struct {
 
 // running are the sums of the epoch at hand.
 type running struct {
-	Loss     float64 `json:"loss"` // summed over samples
-	Samples  int     `json:"samples"`
-	Correct  int     `json:"correct"`
-	Replaced int     `json:"replaced"` // connections
+	Loss    float64 `json:"loss"` // summed over samples
+	Samples int     `json:"samples"`
+	Correct int     `json:"correct"`
+	Updates int     `json:"updates"` // of masks
+	Churn   float64 `json:"churn"`   // summed over them
 }
 
 // Result is what a finished run came to.
@@ -280,7 +281,8 @@ func (l *Learner) updateMasks(s Step) error {
 	}
 	u.Churn = float64(replaced) / float64(max(nnz, 1))
 	u.Seconds = time.Since(began).Seconds()
-	l.progress.Running.Replaced += replaced
+	l.progress.Running.Updates++
+	l.progress.Running.Churn += u.Churn
 	if err := l.log(u); err != nil {
 		return err
 	}
@@ -293,20 +295,19 @@ func (l *Learner) summary() Epoch {
 	r := l.progress.Running
 	e := Epoch{Event: "epoch", Step: l.progress.Step, Epoch: l.progress.Epoch, Sparsity: nn.Sparsity(l.model.Params()),
 		LR: l.config.LR.LR(max(l.progress.Step-1, 0)), OptimizerBytes: l.optimizer.Bytes()}
-	masked := 0
 	for _, p := range l.model.Params() {
 		e.WeightBytes += int64(4 * p.NNZ())
 		if p.IsWeight() {
 			e.NNZ += p.NNZ()
+			e.Layers = append(e.Layers, EpochLayer{p.Name, p.NNZ(), 1 - float64(p.NNZ())/float64(p.Size())})
 		}
 		if p.Pattern != nil {
-			masked += p.NNZ()
 			e.WeightBytes += int64(4 * (len(p.Pattern.RowPtr()) + len(p.Pattern.ColIdx())))
 		}
 	}
 	e.TrainLoss = r.Loss / float64(max(r.Samples, 1))
 	e.TrainAccuracy = float64(r.Correct) / float64(max(r.Samples, 1))
-	e.Churn = float64(r.Replaced) / float64(max(masked, 1))
+	e.Churn = r.Churn / float64(max(r.Updates, 1))
 	return e
 }
 

@@ -70,21 +70,29 @@ type UpdateLayer struct {
 
 // Epoch is a whole pass over the data.
 type Epoch struct {
-	Event            string  `json:"event"` // "epoch"
-	Step             int     `json:"step"`
-	Epoch            int     `json:"epoch"` // from 1
-	TrainLoss        float64 `json:"train_loss"`
-	TrainAccuracy    float64 `json:"train_accuracy"`          // of the model as it was at each step
-	ValidLoss        float64 `json:"valid_loss,omitzero"`     // 0 without validation data
-	ValidAccuracy    float64 `json:"valid_accuracy,omitzero"` // likewise
-	LR               float64 `json:"lr"`                      // of the last step
-	Sparsity         float64 `json:"sparsity"`                // of all weights
-	NNZ              int     `json:"nnz"`                     // weights stored
-	Churn            float64 `json:"churn"`                   // share of connections replaced in this epoch
-	SamplesPerSecond float64 `json:"samples_per_second"`      // training alone
-	Seconds          float64 `json:"seconds"`                 // with validation
-	Best             bool    `json:"best,omitzero"`           // no epoch before had as good a ValidAccuracy
-	StepsPerSecond   float64 `json:"steps_per_second"`        // training alone
-	OptimizerBytes   int64   `json:"optimizer_bytes"`         // of state
-	WeightBytes      int64   `json:"weight_bytes"`            // of values and indices
+	Event            string       `json:"event"` // "epoch"
+	Step             int          `json:"step"`
+	Epoch            int          `json:"epoch"` // from 1
+	TrainLoss        float64      `json:"train_loss"`
+	TrainAccuracy    float64      `json:"train_accuracy"`          // of the model as it was at each step
+	ValidLoss        float64      `json:"valid_loss,omitzero"`     // 0 without validation data
+	ValidAccuracy    float64      `json:"valid_accuracy,omitzero"` // likewise
+	LR               float64      `json:"lr"`                      // of the last step
+	Sparsity         float64      `json:"sparsity"`                // of all weights
+	Layers           []EpochLayer `json:"layers"`                  // the weights, without biases
+	NNZ              int          `json:"nnz"`                     // weights stored
+	Churn            float64      `json:"churn"`                   // mean over the mask updates of this epoch
+	SamplesPerSecond float64      `json:"samples_per_second"`      // training alone
+	Seconds          float64      `json:"seconds"`                 // with validation
+	Best             bool         `json:"best,omitzero"`           // no epoch before had as good a ValidAccuracy
+	StepsPerSecond   float64      `json:"steps_per_second"`        // training alone
+	OptimizerBytes   int64        `json:"optimizer_bytes"`         // of state
+	WeightBytes      int64        `json:"weight_bytes"`            // of values and indices
+}
+
+// EpochLayer is the weight of one layer at the end of an epoch.
+type EpochLayer struct {
+	Name     string  `json:"name"`
+	NNZ      int     `json:"nnz"`
+	Sparsity float64 `json:"sparsity"`
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) error {
 	backend := cpu.New()
 	learner, err := train.New(backend, train.Config{
 		Model:     model,
-		Optimizer: optim.Config{Rule: optim.SGD{Momentum: 0.9, Nesterov: true, WeightDecay: 1e-4}},
+		Optimizer: optim.Config{Rule: optim.SGD{Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4}},
 		LR:        optim.Warmup{Steps: 100, Then: optim.Cosine{Base: o.lr, Steps: steps}},
 		Masks:     rigl.Config{Method: o.method, Schedule: rigl.Schedule{Every: 100, End: steps * 3 / 4}},
 		Epochs:    o.epochs,

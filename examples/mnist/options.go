@@ -44,7 +44,7 @@ func parse(args []string) (options, error) {
 	fs.Float64Var(&o.sparsity, "sparsity", 0.9, "share of all weights left out, 0 or more and below 1")
 	dist := fs.String("dist", "erk", "how layers share the connections: erk, uniform (first layer dense), random")
 	fs.IntVar(&o.epochs, "epochs", 10, "passes over the training data")
-	fs.IntVar(&o.batch, "batch", 128, "samples of a step")
+	fs.IntVar(&o.batch, "batch", 64, "samples of a step")
 	fs.Float64Var(&o.lr, "lr", 0.1, "learning rate at its highest")
 	fs.Uint64Var(&o.seed, "seed", 1, "of weights, masks and the order of samples")
 	fs.StringVar(&o.out, "out", "", "run directory; a new one under runs/ if not given")

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -23,7 +24,7 @@ import (
 var (
 	blue   = color.RGBA{R: 0x1f, G: 0x77, B: 0xb4, A: 0xff}
 	orange = color.RGBA{R: 0xe6, G: 0x6a, B: 0x00, A: 0xff}
-	faint  = color.RGBA{R: 0x1f, G: 0x77, B: 0xb4, A: 0x50}
+	faint  = color.RGBA{R: 0xb4, G: 0xcf, B: 0xe4, A: 0xff}
 	grid   = color.Gray{Y: 0xe4}
 )
 
@@ -120,29 +121,12 @@ func add[T any](all []T, line []byte) ([]T, error) {
 	return append(all, v), err
 }
 
-// points makes a line of what f says of each item; f returns false to leave one
-// out.
-func points[T any](items []T, f func(T) (x, y float64, ok bool)) plotter.XYs {
-	var xys plotter.XYs
-	for _, item := range items {
-		if x, y, ok := f(item); ok && !math.IsNaN(y) && !math.IsInf(y, 0) {
-			xys = append(xys, plotter.XY{X: x, Y: y})
-		}
-	}
-	return xys
-}
-
 func (m metrics) lossPanel() *plot.Plot {
 	p := panel("loss")
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 2}
-	positive := func(y float64) bool { return y > 0 }
-	line(p, "batch", faint, points(m.steps, func(s train.Step) (float64, float64, bool) { return float64(s.Step), s.Loss, positive(s.Loss) }))
-	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
-		return float64(e.Step), e.TrainLoss, positive(e.TrainLoss)
-	}))
-	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
-		return float64(e.Step), e.ValidLoss, positive(e.ValidLoss)
-	}))
+	line(p, "batch", faint, points(m.steps, func(s train.Step) (int, float64) { return s.Step, positive(s.Loss) }))
+	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, positive(e.TrainLoss) }))
+	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, positive(e.ValidLoss) }))
 	return p
 }
 
@@ -150,27 +134,54 @@ func (m metrics) accuracyPanel() *plot.Plot {
 	last := m.epochs[len(m.epochs)-1]
 	p := panel(fmt.Sprintf("accuracy (%%), at the end %.2f", 100*last.ValidAccuracy))
 	p.Legend.Top = false
-	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) { return float64(e.Step), 100 * e.TrainAccuracy, true }))
-	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (float64, float64, bool) {
-		return float64(e.Step), 100 * e.ValidAccuracy, e.ValidLoss > 0
-	}))
+	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, 100 * e.TrainAccuracy }))
+	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, 100 * positive(e.ValidAccuracy) }))
 	return p
 }
 
 func (m metrics) churnPanel() *plot.Plot {
 	p := panel("connections replaced in a mask update (%)")
+	line(p, "drop fraction", faint, points(m.updates, func(u train.Update) (int, float64) { return u.Step, 100 * u.Fraction }))
+	line(p, "replaced", blue, points(m.updates, func(u train.Update) (int, float64) { return u.Step, 100 * u.Churn }))
 	p.Y.Min = 0
-	line(p, "asked for", faint, points(m.updates, func(u train.Update) (float64, float64, bool) { return float64(u.Step), 100 * u.Fraction, true }))
-	line(p, "replaced", blue, points(m.updates, func(u train.Update) (float64, float64, bool) { return float64(u.Step), 100 * u.Churn, true }))
 	return p
 }
 
 func (m metrics) sparsityPanel() *plot.Plot {
 	last := m.epochs[len(m.epochs)-1]
 	p := panel(fmt.Sprintf("sparsity (%%): %d weights stored", last.NNZ))
-	line(p, "", blue, points(m.epochs, func(e train.Epoch) (float64, float64, bool) { return float64(e.Step), 100 * e.Sparsity, true }))
+	p.Legend.Top, p.Legend.YOffs = false, vg.Centimeter/2
+	for i, layer := range last.Layers {
+		line(p, layer.Name, plotutil.SoftColors[i%len(plotutil.SoftColors)], points(m.epochs, func(e train.Epoch) (int, float64) {
+			if i >= len(e.Layers) {
+				return e.Step, math.NaN()
+			}
+			return e.Step, 100 * e.Layers[i].Sparsity
+		}))
+	}
+	line(p, "all", blue, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, 100 * e.Sparsity }))
 	p.Y.Min, p.Y.Max = 0, 100
 	return p
+}
+
+// positive returns y, or NaN, which is not drawn, where y is not positive: a
+// logarithm cannot show it, or there was nothing to validate on.
+func positive(y float64) float64 {
+	if y > 0 {
+		return y
+	}
+	return math.NaN()
+}
+
+// points makes a line of the step and the value that f reads off each item.
+func points[T any](items []T, f func(T) (step int, y float64)) plotter.XYs {
+	var xys plotter.XYs
+	for _, item := range items {
+		if x, y := f(item); !math.IsNaN(y) && !math.IsInf(y, 0) {
+			xys = append(xys, plotter.XY{X: float64(x), Y: y})
+		}
+	}
+	return xys
 }
 
 func panel(title string) *plot.Plot {
