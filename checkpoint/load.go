@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rigel-ml/rigel/checkpoint/internal/fsys"
 	"github.com/rigel-ml/rigel/checkpoint/safetensors"
@@ -84,7 +83,7 @@ func (d *Dir) tryEach(candidates []int64, warnings []string) (*Archive, Info, []
 	}
 	err := fmt.Errorf("%w in %s", ErrNoCheckpoint, d.path)
 	if len(warnings) > 0 {
-		err = fmt.Errorf("%w:\n\t%s", err, strings.Join(warnings, "\n\t"))
+		err = fmt.Errorf("%w: all %d are damaged", err, len(warnings))
 	}
 	return nil, Info{}, warnings, err
 }

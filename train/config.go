@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rigel-ml/rigel/checkpoint"
 	"github.com/rigel-ml/rigel/datasets"
@@ -127,10 +128,10 @@ func (c *Config) runInfo(params []*nn.Param) RunInfo {
 
 // differences lists what keeps a run from being resumed with this description.
 func (r RunInfo) differences(now RunInfo) error {
-	var errs []error
+	var all []string
 	compare := func(what string, was, is any) {
 		if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
-			errs = append(errs, fmt.Errorf("%s was %s, is now %s", what, a, b))
+			all = append(all, fmt.Sprintf("%s was %s, is now %s", what, a, b))
 		}
 	}
 	compare("optimizer", r.Optimizer, now.Optimizer)
@@ -144,8 +145,8 @@ func (r RunInfo) differences(now RunInfo) error {
 	for i := range min(len(r.Layers), len(now.Layers)) {
 		compare(fmt.Sprintf("parameter %d", i), r.Layers[i], now.Layers[i])
 	}
-	if len(errs) > 0 {
-		return fmt.Errorf("the run cannot be resumed with other settings: %w", errors.Join(errs...))
+	if len(all) > 0 {
+		return fmt.Errorf("the run cannot be resumed with other settings: %s", strings.Join(all, "; "))
 	}
 	return nil
 }

@@ -52,13 +52,14 @@ func (l *Learner) save(score float64) error {
 }
 
 // restore loads the newest sound checkpoint. A run that never got to save one
-// starts from the beginning, which is where it stands.
+// starts from the beginning, which is where it stands; one whose checkpoints are
+// all damaged is left alone.
 func (l *Learner) restore() error {
 	a, info, warnings, err := l.dir.Latest()
 	for _, w := range warnings {
 		l.config.Observer.Warn(w)
 	}
-	if errors.Is(err, checkpoint.ErrNoCheckpoint) {
+	if errors.Is(err, checkpoint.ErrNoCheckpoint) && len(warnings) == 0 {
 		l.config.Observer.Warn("the run has no checkpoint yet: starting from the beginning")
 		return l.dir.Rewind(0)
 	}
