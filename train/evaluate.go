@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/rigel-ml/rigel/datasets"
@@ -31,6 +32,9 @@ type evaluator struct {
 }
 
 func newEvaluator(b ops.Backend, m nn.Module, loss nn.Loss, s *datasets.Set) (*evaluator, error) {
+	if b == nil || s == nil {
+		return nil, errors.New("train: evaluating needs a backend and a set")
+	}
 	n := min(evalBatch, s.Len())
 	p, err := nn.Compile(b, nn.ProgramConfig{Model: m, Loss: loss, Features: s.Features(), Batch: n})
 	if err != nil {

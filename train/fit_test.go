@@ -65,7 +65,7 @@ func TestFitLearns(t *testing.T) {
 			}
 			_, accuracy, err := train.Evaluate(newBackend(t, 1), l.Model(), nil, c.Train)
 			require.NoError(t, err)
-			assert.Greater(t, accuracy, 0.8)
+			assert.Greater(t, accuracy, 0.7)
 		})
 	}
 }

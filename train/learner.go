@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -36,6 +37,7 @@ type Learner struct {
 
 	progress   progress
 	saved      string        // path of the newest checkpoint
+	savedAt    place         // where the run stood then
 	trainTime  time.Duration // of this process, without validation
 	trainSteps int           // of this process
 }
@@ -50,6 +52,11 @@ type progress struct {
 	Last           Epoch          `json:"last"`
 	BestValid      float64        `json:"best_valid"` // accuracy
 }
+
+// place tells apart the end of an epoch's last step from that of the epoch.
+type place struct{ step, epoch int }
+
+func (p *progress) place() place { return place{p.Step, p.Epoch} }
 
 // running are the sums of the epoch at hand.
 type running struct {
@@ -164,7 +171,7 @@ func (l *Learner) Fit(ctx context.Context) (Result, error) {
 }
 
 // epoch trains to the end of the epoch at hand, validates and saves.
-func (l *Learner) epoch(ctx context.Context) error {
+func (l *Learner) epoch(ctx context.Context) (err error) {
 	began, samples, steps, busy := time.Now(), 0, l.trainSteps, l.trainTime
 	for {
 		if ctx.Err() != nil {
@@ -186,6 +193,14 @@ func (l *Learner) epoch(ctx context.Context) error {
 			}
 		}
 	}
+	// Until all of this is done the epoch is not, and another Fit tries again.
+	at, end := l.progress, l.loader.State()
+	end.Epoch, end.Position = end.Epoch-1, end.Samples
+	defer func() {
+		if err != nil {
+			l.progress, err = at, errors.Join(err, l.loader.Restore(end))
+		}
+	}()
 	l.progress.Epoch++
 	e := l.summary()
 	if busy := (l.trainTime - busy).Seconds(); busy > 0 {
@@ -193,7 +208,6 @@ func (l *Learner) epoch(ctx context.Context) error {
 	}
 	score := math.NaN()
 	if l.valid != nil {
-		var err error
 		if e.ValidLoss, e.ValidAccuracy, err = l.valid.run(); err != nil {
 			return err
 		}
@@ -201,12 +215,12 @@ func (l *Learner) epoch(ctx context.Context) error {
 			return fmt.Errorf("validation after step %d: %w: loss %v", e.Step, ErrNotFinite, e.ValidLoss)
 		}
 		score = e.ValidAccuracy
-		e.Best = score > l.progress.BestValid
+		e.Best = e.Epoch == 1 || score > l.progress.BestValid
 		l.progress.BestValid = max(l.progress.BestValid, score)
 	}
 	e.Seconds = time.Since(began).Seconds()
 	l.progress.Last, l.progress.Running = e, running{}
-	if err := l.log(e); err != nil {
+	if err := l.logEpoch(e, samples == 0); err != nil {
 		return err
 	}
 	if err := l.save(score); err != nil {
@@ -313,8 +327,8 @@ func (l *Learner) summary() Epoch {
 
 func (l *Learner) interrupted(ctx context.Context) error {
 	err := fmt.Errorf("%w after step %d: %w", ErrInterrupted, l.progress.Step, context.Cause(ctx))
-	if l.dir == nil {
-		return err
+	if l.dir == nil || l.saved != "" && l.savedAt == l.progress.place() {
+		return err // saving again would take the score from the checkpoint
 	}
 	return errors.Join(err, l.save(math.NaN()))
 }
@@ -324,6 +338,28 @@ func (l *Learner) log(v any) error {
 		return nil
 	}
 	return l.dir.AppendMetrics(v)
+}
+
+// logEpoch logs an epoch once. A run that was stopped after its last step, and
+// then killed between its line and its checkpoint, has the line already.
+func (l *Learner) logEpoch(e Epoch, repeated bool) error {
+	if l.dir != nil && repeated {
+		lines, err := l.dir.Metrics()
+		if err != nil {
+			return err
+		}
+		var last struct {
+			Event string
+			Epoch int
+		}
+		if n := len(lines); n > 0 {
+			err = json.Unmarshal(lines[n-1], &last)
+		}
+		if err != nil || last.Event == e.Event && last.Epoch == e.Epoch {
+			return err
+		}
+	}
+	return l.log(e)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

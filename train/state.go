@@ -42,7 +42,7 @@ func (l *Learner) save(score float64) error {
 	}
 	path, err := l.dir.Save(int64(l.progress.Step), a, score)
 	if path != "" {
-		l.saved = path
+		l.saved, l.savedAt = path, l.progress.place()
 		if err != nil { // the checkpoint is safe; older ones could not be removed
 			l.config.Observer.Warn(err.Error())
 		}
@@ -69,7 +69,7 @@ func (l *Learner) restore() error {
 	if err := l.load(a); err != nil {
 		return fmt.Errorf("%s: %w", info.Path, err)
 	}
-	l.saved = info.Path
+	l.saved, l.savedAt = info.Path, l.progress.place()
 	return l.dir.Rewind(info.Step)
 }
 
