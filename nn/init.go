@@ -100,7 +100,7 @@ func (in *Init) param(leaf string, p *sparse.Pattern, values []float32, shape []
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := in.Backend.Upload(v, values); err != nil {
+	if err := ops.SetValues(in.Backend, p, v, values); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Param{Name: name, Shape: shape, Pattern: p, Value: v, Decays: len(shape) > 1}, nil

@@ -15,7 +15,8 @@ import (
 
 // Param is a trainable tensor with a name that stays the same from run to run,
 // such as "fc1.weight". A sparse one holds one value for each position of its
-// Pattern, in CSR order; so do its gradient and its optimizer state.
+// Pattern, in the order of the backend (see ops.Values); so do its gradient and
+// its optimizer state.
 type Param struct {
 	Name    string
 	Shape   []int           // of the tensor as a person thinks of it: (out, in) or (out)
@@ -58,7 +59,7 @@ func (p *Param) Load(b ops.Backend, rowPtr, colIdx []int32, values []float32) er
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	if err := b.Upload(p.Value, values); err != nil {
+	if err := ops.SetValues(b, p.Pattern, p.Value, values); err != nil {
 		return fmt.Errorf("%s: %w", p.Name, err)
 	}
 	return nil
@@ -95,7 +96,7 @@ func Hash(b ops.Backend, params []*Param) (string, error) {
 			}
 		}
 		values := make([]float32, p.NNZ())
-		if err := b.Download(values, p.Value); err != nil {
+		if err := ops.Values(b, p.Pattern, values, p.Value); err != nil {
 			return "", fmt.Errorf("%s: %w", p.Name, err)
 		}
 		for _, v := range values {

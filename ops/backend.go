@@ -43,6 +43,12 @@ type Backend interface {
 	// gradient.
 	PlanGrowth(Growth) (GrowthKernel, error)
 
+	// Order tells how the values of a pattern are stored here at its present
+	// version: element k of a tensor of values belongs to the CSR position
+	// Order(p)[k]. Nil stands for CSR order. The slice must not be written to
+	// and is stale after an update of the pattern.
+	Order(p *sparse.Pattern) []int32
+
 	// New returns a zeroed tensor on the device, of Dtype or of tensor.Int32.
 	New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error)
 
@@ -59,23 +65,6 @@ type Backend interface {
 // A Kernel runs on one goroutine at a time.
 type Kernel interface {
 	Run(out *tensor.Dense, in []*tensor.Dense) error
-}
-
-// Move rearranges the values of t after a mask update that kept the number of
-// non-zeros; new connections become zero.
-func Move(b Backend, t *tensor.Dense, d *sparse.Delta) error {
-	if len(d.From) != d.OldNNZ || t.DataSize() != d.OldNNZ {
-		return fmt.Errorf("%w: moving %d values from %d to %d non-zeros", ErrOperand, t.DataSize(), d.OldNNZ, len(d.From))
-	}
-	old := make([]float32, d.OldNNZ)
-	if err := b.Download(old, t); err != nil {
-		return err
-	}
-	moved, err := sparse.Move(d, old)
-	if err != nil {
-		return err
-	}
-	return b.Upload(t, moved)
 }
 
 // CheckTransfer reports whether a tensor has this dtype and number of elements.

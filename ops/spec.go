@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gorgonia.org/tensor"
+
+	"github.com/rigel-ml/rigel/sparse"
 )
 
 // Op names a family of kernels.
@@ -30,6 +32,9 @@ type Operand struct {
 	// Labels marks int32 class labels from 0 to Labels-1, or Ignore. Zero
 	// means numbers of the backend's dtype.
 	Labels int
+	// Pattern is set for the values of a sparse matrix, which are in the
+	// backend's order of it.
+	Pattern *sparse.Pattern
 	// InOut marks an operand that the kernel also writes, as optimizers do
 	// with their state. The output of such a kernel is read as well.
 	InOut bool

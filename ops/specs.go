@@ -40,7 +40,7 @@ func AllOps() []Op {
 }
 
 // SparseProblem is what the three products with a sparse matrix W, of rows ×
-// cols, have in common. W's values are (nnz), in CSR order.
+// cols, have in common. W's values are (nnz), in the backend's order.
 type SparseProblem struct {
 	Pattern *sparse.Pattern
 	Panels  Panels
@@ -53,7 +53,7 @@ func (s SparseProblem) operands() (w, x, y Operand, err error) {
 	if err := s.Panels.check(); err != nil {
 		return w, x, y, err
 	}
-	w = Operand{Name: "values", Shape: tensor.Shape{s.Pattern.NNZ()}}
+	w = Operand{Name: "values", Shape: tensor.Shape{s.Pattern.NNZ()}, Pattern: s.Pattern}
 	x = Operand{Name: "x", Shape: s.Panels.Shape(s.Pattern.Cols())}
 	y = Operand{Name: "y", Shape: s.Panels.Shape(s.Pattern.Rows())}
 	return w, x, y, nil

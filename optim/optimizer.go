@@ -134,8 +134,8 @@ func (o *Optimizer) Norm(gradients []*tensor.Dense) (float64, error) {
 	return math.Sqrt(sum), nil
 }
 
-// MoveState rearranges the state of a parameter after a mask update: what
-// stayed keeps its state, what is new starts from zero.
+// MoveState rearranges the state of a parameter after an
+// ops.UpdatePattern: what stayed keeps its state, what is new starts from zero.
 func (o *Optimizer) MoveState(p *nn.Param, d *sparse.Delta) error {
 	for _, e := range o.entries {
 		if e.param != p {

@@ -100,7 +100,7 @@ func (u *Updater) Update(step int) ([]LayerReport, error) {
 
 func (u *Updater) updateLayer(l *Layer, k int, step int) (*sparse.Delta, error) {
 	w := make([]float32, l.Param.NNZ())
-	if err := u.backend.Download(w, l.Param.Value); err != nil {
+	if err := ops.Values(u.backend, l.Param.Pattern, w, l.Param.Value); err != nil {
 		return nil, err
 	}
 	dropped := u.config.Method.Drop(w, k)
@@ -111,7 +111,7 @@ func (u *Updater) updateLayer(l *Layer, k int, step int) (*sparse.Delta, error) 
 	if len(dropped) != len(grown) {
 		return nil, fmt.Errorf("%d connections dropped but %d grown", len(dropped), len(grown))
 	}
-	d, err := l.Param.Pattern.Update(dropped, grown)
+	d, err := ops.UpdatePattern(u.backend, l.Param.Pattern, dropped, grown)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ type Pattern struct {
 	colIdx     []int32
 	version    uint64
 
-	mu         sync.Mutex // guards transposed
-	transposed *Transposed
+	mu      sync.Mutex // guards derived
+	derived map[any]*derived
 }
 
 // NewPattern returns the pattern described by CSR arrays: rowPtr has rows+1

@@ -7,31 +7,26 @@ type Transposed struct {
 	RowPtr []int32 // cols+1 pointers, one for each column of the pattern
 	ColIdx []int32 // the pattern's row of each entry, ascending within a column
 	Perm   []int32 // the pattern's position of each entry
-
-	version uint64
 }
 
 // Transposed returns the index of the transpose at the pattern's present
-// version. The index is built on first use, kept, and rebuilt in place after an
-// update; a result held across an update is stale. It must not be written to.
+// version. The index is built on first use and kept until an update; a result
+// held across an update is stale. It must not be written to.
 func (p *Pattern) Transposed() *Transposed {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	t := p.transposed
-	if t != nil && t.version == p.version {
+	return Derived(p, transposedKey{}, func(old *Transposed) *Transposed {
+		t := old
+		if t == nil {
+			t = &Transposed{}
+		}
+		t.RowPtr = resize(t.RowPtr, p.cols+1)
+		t.ColIdx = resize(t.ColIdx, p.NNZ())
+		t.Perm = resize(t.Perm, p.NNZ())
+		t.fill(p)
 		return t
-	}
-	if t == nil {
-		t = &Transposed{}
-		p.transposed = t
-	}
-	t.RowPtr = resize(t.RowPtr, p.cols+1)
-	t.ColIdx = resize(t.ColIdx, p.NNZ())
-	t.Perm = resize(t.Perm, p.NNZ())
-	t.version = p.version
-	t.fill(p)
-	return t
+	})
 }
+
+type transposedKey struct{}
 
 // fill is a counting sort by column. RowPtr is used shifted by one while rows
 // are placed: RowPtr[j+1] is the next free entry of column j, and ends as the

@@ -30,7 +30,7 @@ func (l *Learner) save(score float64) error {
 	}
 	for _, s := range l.optimizer.States() {
 		host := make([]float32, s.Value.DataSize())
-		if err := l.backend.Download(host, s.Value); err != nil {
+		if err := ops.Values(l.backend, s.Param.Pattern, host, s.Value); err != nil {
 			return err
 		}
 		if err := a.PutFloat32(stateName(s), []int{len(host)}, host); err != nil {
@@ -96,7 +96,7 @@ func (l *Learner) load(a *checkpoint.Archive) error {
 		if err != nil {
 			return err
 		}
-		if err := l.backend.Upload(s.Value, host); err != nil {
+		if err := ops.SetValues(l.backend, s.Param.Pattern, s.Value, host); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func entries(params []*nn.Param) []checkpoint.Entry {
 func PutParams(a *checkpoint.Archive, b ops.Backend, params []*nn.Param) error {
 	for _, p := range params {
 		host := make([]float32, p.NNZ())
-		if err := b.Download(host, p.Value); err != nil {
+		if err := ops.Values(b, p.Pattern, host, p.Value); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		for i, v := range host {

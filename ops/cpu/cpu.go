@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/rigel-ml/rigel/ops"
+	"github.com/rigel-ml/rigel/sparse"
 )
 
 // Backend runs kernels in float32 on the processor.
@@ -59,6 +60,9 @@ func (b *Backend) New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
 	}
 	return tensor.New(tensor.Of(dt), tensor.WithShape(shape...)), nil
 }
+
+// Order is CSR order.
+func (b *Backend) Order(*sparse.Pattern) []int32 { return nil }
 
 // Upload copies src into dst.
 func (b *Backend) Upload(dst *tensor.Dense, src []float32) error {

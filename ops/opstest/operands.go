@@ -80,7 +80,7 @@ func place(t testing.TB, b ops.Backend, sig ops.Signature, v values) operands {
 	var p operands
 	number := func(o ops.Operand, host []float32) *tensor.Dense {
 		d := p.alloc(t, b, o)
-		require.NoError(t, b.Upload(d, host))
+		require.NoError(t, ops.SetValues(b, o.Pattern, d, host))
 		return d
 	}
 	for i, o := range sig.In {
@@ -135,15 +135,15 @@ func (p *operands) checkGuards(t testing.TB) {
 // written returns what the kernel may have changed, output first.
 func (p *operands) written(t testing.TB, b ops.Backend, sig ops.Signature) [][]float32 {
 	t.Helper()
-	get := func(d *tensor.Dense) []float32 {
+	get := func(o ops.Operand, d *tensor.Dense) []float32 {
 		host := make([]float32, d.DataSize())
-		require.NoError(t, b.Download(host, d))
+		require.NoError(t, ops.Values(b, o.Pattern, host, d))
 		return host
 	}
-	w := [][]float32{get(p.out)}
+	w := [][]float32{get(sig.Out, p.out)}
 	for i, o := range sig.In {
 		if o.InOut {
-			w = append(w, get(p.in[i]))
+			w = append(w, get(o, p.in[i]))
 		}
 	}
 	return w

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/rigel-ml/rigel/ops"
+	"github.com/rigel-ml/rigel/sparse"
 )
 
 // New returns a zeroed tensor in ordinary memory.
@@ -15,6 +16,9 @@ func (b *Backend) New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
 	}
 	return tensor.New(tensor.Of(dt), tensor.WithShape(shape...)), nil
 }
+
+// Order is CSR order.
+func (b *Backend) Order(*sparse.Pattern) []int32 { return nil }
 
 // Upload widens host values into dst.
 func (b *Backend) Upload(dst *tensor.Dense, src []float32) error {
