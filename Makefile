@@ -1,6 +1,6 @@
 # The daily commands. `make ci` is what has to pass before a change lands.
 
-.PHONY: test short race lint bench fuzz mnist scaling docs ci
+.PHONY: test short race lint bench fuzz mnist scaling generate docs ci
 
 test: ## all tests
 	go test ./...
@@ -30,6 +30,9 @@ mnist: ## train on real data
 
 scaling: ## memory and time of a step against sparsity
 	go run ./bench/scaling
+
+generate: ## rewrite the assembly from its generator
+	go generate ./ops/cpu
 
 docs: ## rewrite the tables in docs/ that come from the code
 	go test ./ops/cpu -run Docs -update

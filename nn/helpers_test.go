@@ -104,9 +104,17 @@ func run(t testing.TB, b ops.Backend, p *nn.Program, x []float32, labels []int32
 	for i, param := range p.Params() {
 		g, err := p.Gradient(i)
 		require.NoError(t, err)
-		r.gradients[param.Name] = download(t, b, g)
+		r.gradients[param.Name] = inOrder(t, b, param, g)
 	}
 	return r
+}
+
+// inOrder returns numbers of a parameter in CSR order, whatever the backend's is.
+func inOrder(t testing.TB, b ops.Backend, p *nn.Param, d *tensor.Dense) []float32 {
+	t.Helper()
+	host := make([]float32, d.DataSize())
+	require.NoError(t, ops.Values(b, p.Pattern, host, d))
+	return host
 }
 
 func download(t testing.TB, b ops.Backend, d *tensor.Dense) []float32 {

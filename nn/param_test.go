@@ -103,7 +103,7 @@ func TestLoadRoundTrip(t *testing.T) {
 		if q.Pattern != nil {
 			rowPtr, colIdx = q.Pattern.RowPtr(), q.Pattern.ColIdx()
 		}
-		require.NoError(t, p.Load(b, rowPtr, colIdx, download(t, b, q.Value)))
+		require.NoError(t, p.Load(b, rowPtr, colIdx, inOrder(t, b, q, q.Value)))
 	}
 	assert.Equal(t, modelHash(t, b, m), modelHash(t, b, other))
 

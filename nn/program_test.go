@@ -89,7 +89,7 @@ func TestDropoutIsForTraining(t *testing.T) {
 		if q.Pattern != nil {
 			rowPtr, colIdx = q.Pattern.RowPtr(), q.Pattern.ColIdx()
 		}
-		require.NoError(t, p.Load(b, rowPtr, colIdx, download(t, b, q.Value)))
+		require.NoError(t, p.Load(b, rowPtr, colIdx, inOrder(t, b, q, q.Value)))
 	}
 	want := run(t, b, compile(t, b, plain, 20, false), x, labels, 0)
 	for step := range uint64(3) {

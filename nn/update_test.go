@@ -36,7 +36,7 @@ func moveMask(t *testing.T, b ops.Backend, p *nn.Param, k int, rng *rand.Rand) {
 	rng.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	grow := free[:k]
 	slices.Sort(grow)
-	d, err := p.Pattern.Update(drop, grow)
+	d, err := ops.UpdatePattern(b, p.Pattern, drop, grow)
 	require.NoError(t, err)
 	require.Equal(t, k, d.Grown)
 	require.NoError(t, ops.Move(b, p.Value, d))

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/rigel-ml/rigel/nn"
+	"github.com/rigel-ml/rigel/ops"
 	"github.com/rigel-ml/rigel/ops/cpu"
 	"github.com/rigel-ml/rigel/optim"
 	"github.com/rigel-ml/rigel/rigl"
@@ -169,7 +170,7 @@ func (n *net) snapshot(t tb) map[string]cells {
 		all[p.Name] = make(cells, len(where))
 		for _, a := range arrays {
 			host := make([]float32, len(where))
-			require.NoError(t, n.backend.Download(host, a))
+			require.NoError(t, ops.Values(n.backend, p.Pattern, host, a))
 			for pos, c := range where {
 				all[p.Name][c] = append(all[p.Name][c], host[pos])
 			}

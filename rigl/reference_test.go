@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rigel-ml/rigel/nn"
+	"github.com/rigel-ml/rigel/ops"
 )
 
 // denseLayer is a layer of the reference: its whole weight matrix.
@@ -22,7 +23,7 @@ func (n *net) denseLayers(t tb) []denseLayer {
 	params := n.program.Params()
 	values := func(p *nn.Param) []float64 {
 		host, dense := make([]float32, p.NNZ()), make([]float64, p.Size())
-		require.NoError(t, n.backend.Download(host, p.Value))
+		require.NoError(t, ops.Values(n.backend, p.Pattern, host, p.Value))
 		for pos, c := range cellsOf(p) {
 			dense[c] = float64(host[pos])
 		}

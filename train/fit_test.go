@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -112,11 +113,41 @@ func TestTheSeedDecides(t *testing.T) {
 	}
 	assert.Equal(t, run(5), run(5))
 	assert.NotEqual(t, run(5), run(6))
+
+	// There is one seed, also for random growth.
+	grown := func(seed uint64) string {
+		c := standard(t)
+		c.Masks.Method, c.Masks.Seed = rigl.SET(), seed
+		l, _ := fit(t, c)
+		return hash(t, l.Model())
+	}
+	assert.Equal(t, grown(1), grown(2))
+}
+
+// With a rate of 0, what differs from step to step is the order of samples.
+func TestTheSeedDecidesTheOrderOfSamples(t *testing.T) {
+	losses := func(seed uint64) (all []float64) {
+		c := standard(t)
+		row := 0 // neurons that were all alike would give each sample the same loss
+		c.Model = nn.LinearConfig{In: features, Out: classes, Weights: func(_ *rand.Rand, _ int, w []float32) {
+			row++
+			w[row] = 1 // whatever the seed
+		}}
+		c.LR, c.Masks, c.Seed = optim.Constant(0), rigl.Config{}, seed
+		c.Observer = &recorder{onStep: func(s train.Step) { all = append(all, s.Loss) }}
+		fit(t, c)
+		return all
+	}
+	five := losses(5)
+	assert.Equal(t, five, losses(5))
+	assert.NotEqual(t, five, losses(6))
+	assert.NotEqual(t, five[:steps], five[steps:2*steps], "each epoch has its own order")
 }
 
 func TestResult(t *testing.T) {
 	c := inDir(t, nil)
 	seen := &recorder{}
+	seen.onEpoch = func(train.Epoch) { assert.Zero(t, seen.ends, "End comes last") }
 	c.Observer = seen
 	l, r := fit(t, c)
 	assert.Equal(t, seen.epochs[3], r.Last)
@@ -131,9 +162,27 @@ func TestResult(t *testing.T) {
 	assert.Equal(t, 1, seen.ends)
 	assert.Empty(t, seen.warnings)
 
-	c.Dir = ""
+	c.Dir, c.Observer = "", nil
 	_, r = fit(t, c)
 	assert.Empty(t, r.Checkpoint)
+}
+
+// Of equal outputs the first counts: a model that has learned nothing, and says
+// the same of all classes, is no better than one that always says 0.
+func TestTies(t *testing.T) {
+	b, s := newBackend(t, 1), standard(t).Train
+	m := fresh(t, nn.LinearConfig{In: features, Out: classes, Weights: func(*rand.Rand, int, []float32) {}})
+	zeros := 0
+	for i := range s.Len() {
+		label, err := s.Sample(i, make([]float32, features))
+		require.NoError(t, err)
+		if label == 0 {
+			zeros++
+		}
+	}
+	_, accuracy, err := train.Evaluate(b, m, nil, s)
+	require.NoError(t, err)
+	assert.Equal(t, float64(zeros)/float64(s.Len()), accuracy)
 }
 
 // Once finished a run stays as it is, in the same process and in another.

@@ -196,12 +196,12 @@ func metrics(t testing.TB, dir string) []map[string]any {
 	return all
 }
 
-// files are the contents of all files below dir, by path.
+// files are the contents of all files below dir, by path, but for the lock.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || e.IsDir() || e.Name() == "lock" {
 			return err
 		}
 		content, err := os.ReadFile(path)

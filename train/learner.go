@@ -106,6 +106,10 @@ func New(b ops.Backend, c Config) (*Learner, error) {
 // build makes everything that needs no run directory.
 func (l *Learner) build() (err error) {
 	c, b := l.config, l.backend
+	// First, as it refuses batches that no memory can hold.
+	if l.loader, err = datasets.NewLoader(c.Train, datasets.LoaderConfig{Batch: c.Batch, Shuffle: true, Seed: c.Seed}); err != nil {
+		return err
+	}
 	if l.model, err = c.Model.Init(nn.NewInit(b, c.Seed)); err != nil {
 		return err
 	}
@@ -120,9 +124,6 @@ func (l *Learner) build() (err error) {
 		return err
 	}
 	if l.masks, err = rigl.NewUpdater(b, c.Masks, l.program, l.optimizer); err != nil {
-		return err
-	}
-	if l.loader, err = datasets.NewLoader(c.Train, datasets.LoaderConfig{Batch: c.Batch, Shuffle: true, Seed: c.Seed}); err != nil {
 		return err
 	}
 	if c.Valid != nil {

@@ -3,13 +3,13 @@ package train_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/rigel-ml/rigel/checkpoint"
 	"github.com/rigel-ml/rigel/optim"
@@ -44,6 +44,7 @@ func TestResumeBitForBit(t *testing.T) {
 			require.Len(t, want.Metrics, 4+5+13, "epochs, updates, steps")
 			for _, k := range []int{1, 7, 8, 9, 10, 11, 15, 20, 29, 39, 40} {
 				t.Run(fmt.Sprint("step ", k), func(t *testing.T) {
+					t.Parallel() // much of it is waiting for the disk
 					c := inDir(t, change)
 					interrupt(t, c, k)
 					seen := &recorder{}
@@ -65,36 +66,38 @@ func TestResumeBitForBit(t *testing.T) {
 // in the same one.
 func TestResumeAgainAndAgain(t *testing.T) {
 	want, weights := reference(t, standard(t))
-	rapid.Check(t, func(rt *rapid.T) {
-		c := standard(t)
-		c.Dir = filepath.Join(t.TempDir(), "run")
-		c.SaveEvery = rapid.IntRange(0, 12).Draw(rt, "save every")
-		seen := &recorder{}
-		c.Observer = seen
-		l := learner(t, c)
-		for at := 0; l.Steps() < 4*steps; {
-			at = rapid.IntRange(at, 4*steps).Draw(rt, "interrupted after step")
-			ctx, cancel := context.WithCancel(context.Background())
-			seen.onStep = func(s train.Step) {
-				if s.Step >= at {
-					cancel()
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 0))
+			c := inDir(t, func(c *train.Config) { c.SaveEvery = rng.IntN(12) })
+			seen := &recorder{}
+			c.Observer = seen
+			l := learner(t, c)
+			for at := 0; l.Steps() < 4*steps; {
+				at = min(at+rng.IntN(14), 4*steps)
+				ctx, cancel := context.WithCancel(context.Background())
+				seen.onStep = func(s train.Step) {
+					if s.Step >= at {
+						cancel()
+					}
+				}
+				_, err := l.Fit(ctx)
+				cancel()
+				require.ErrorIs(t, err, train.ErrInterrupted)
+				if rng.IntN(2) == 0 {
+					require.NoError(t, l.Close())
+					l = learner(t, resumed(c))
 				}
 			}
-			_, err := l.Fit(ctx)
-			cancel()
-			require.ErrorIs(rt, err, train.ErrInterrupted)
-			if rapid.Bool().Draw(rt, "new process") {
-				require.NoError(rt, l.Close())
-				l = learner(t, resumed(c))
-			}
-		}
-		seen.onStep = nil
-		_, err := l.Fit(context.Background())
-		require.NoError(rt, err)
-		require.Equal(rt, weights, hash(t, l.Model()))
-		require.NoError(rt, l.Close())
-		require.Equal(rt, want, outcomeOf(t, c.Dir))
-	})
+			seen.onStep = nil
+			_, err := l.Fit(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+			require.Equal(t, weights, hash(t, l.Model()))
+			require.Equal(t, want, outcomeOf(t, c.Dir))
+		})
+	}
 }
 
 // Without a directory the same Learner can still go on.
@@ -102,11 +105,12 @@ func TestFitGoesOnAfterAnInterruption(t *testing.T) {
 	_, weights := reference(t, standard(t))
 	c := standard(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	c.Observer = &recorder{onStep: func(s train.Step) {
+	seen := &recorder{onStep: func(s train.Step) {
 		if s.Step == 13 {
 			cancel()
 		}
 	}}
+	c.Observer = seen
 	l := learner(t, c)
 	_, err := l.Fit(ctx)
 	require.ErrorIs(t, err, train.ErrInterrupted)
@@ -115,6 +119,9 @@ func TestFitGoesOnAfterAnInterruption(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4*steps, r.Steps)
 	assert.Equal(t, weights, hash(t, l.Model()))
+	assert.Len(t, seen.begins, 2)
+	assert.Equal(t, 13, seen.begins[1].Step)
+	assert.Equal(t, 2, seen.ends, "however it ended")
 }
 
 // The threads of the machine that goes on may be others.

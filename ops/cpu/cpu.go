@@ -19,7 +19,10 @@ import (
 // Backend runs kernels in float32 on the processor.
 type Backend struct {
 	tensor.StdEng
-	pool *pool
+	pool    *pool
+	isa     isa
+	kernels *kernels
+	err     error // why nothing can be planned
 }
 
 var _ ops.Backend = (*Backend)(nil)
@@ -28,14 +31,20 @@ var _ ops.Backend = (*Backend)(nil)
 // (GOMAXPROCS).
 func New() *Backend { return NewThreads(runtime.GOMAXPROCS(0)) }
 
-// NewThreads returns a backend with so many threads, and at least one.
+// NewThreads returns a backend with so many threads, and at least one. It uses
+// the best instruction set of the processor, or the one that the environment
+// variable Env names; if that cannot be had, every Plan says so.
 func NewThreads(n int) *Backend {
-	b := &Backend{pool: newPool(max(n, 1))}
+	set, err := chosenISA()
+	b := &Backend{pool: newPool(max(n, 1)), isa: set, kernels: kernelsOf(set), err: err}
 	// The workers hold the pool, not the backend, so a backend that nobody
 	// holds any more releases them.
 	runtime.AddCleanup(b, (*pool).close, b.pool)
 	return b
 }
+
+// ISA names the instruction set in use: generic, avx2 or avx512.
+func (b *Backend) ISA() string { return b.isa.String() }
 
 // Close ends the backend's worker goroutines. Kernels planned on it must not
 // run afterwards. Closing twice is fine.
@@ -61,8 +70,8 @@ func (b *Backend) New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
 	return tensor.New(tensor.Of(dt), tensor.WithShape(shape...)), nil
 }
 
-// Order is CSR order.
-func (b *Backend) Order(*sparse.Pattern) []int32 { return nil }
+// Order is that of the tiled form, in which the kernels read the values.
+func (b *Backend) Order(p *sparse.Pattern) []int32 { return forwardForm(p).perm }
 
 // Upload copies src into dst.
 func (b *Backend) Upload(dst *tensor.Dense, src []float32) error {

@@ -6,147 +6,142 @@ import (
 	"github.com/rigel-ml/rigel/ops"
 )
 
-// gemm computes Y = W X for a dense row-major W. A task is one block of rows
-// of one panel.
+// gemm computes Y = W X for a dense row-major W, or X = Wᵀ Y, which reads W by
+// columns. A task is one block of rows of one panel.
 type gemm struct {
 	independent
-	rows, cols int
+	kernels    *kernels
+	rows, cols int // of the matrix that multiplies
 	panels     ops.Panels
-	transpose  bool      // the operand is Wᵀ, to be turned first
-	turned     []float32 // scratch for it
+	wRow, wK   int
 	w, x, y    []float32
 }
 
-func planLinear(_ *Backend, s ops.Linear) computation {
-	return &gemm{rows: s.Out, cols: s.In, panels: s.Panels}
+func planLinear(b *Backend, s ops.Linear) computation {
+	return &gemm{kernels: b.kernels, rows: s.Out, cols: s.In, panels: s.Panels, wRow: s.In, wK: 1}
 }
 
-func planLinearT(_ *Backend, s ops.LinearT) computation {
-	return &gemm{rows: s.In, cols: s.Out, panels: s.Panels, transpose: true, turned: make([]float32, s.In*s.Out)}
+func planLinearT(b *Backend, s ops.LinearT) computation {
+	return &gemm{kernels: b.kernels, rows: s.In, cols: s.Out, panels: s.Panels, wRow: 1, wK: s.In}
 }
 
 func (k *gemm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
-	if k.transpose {
-		transpose(k.turned, k.w, k.cols, k.rows)
-		k.w = k.turned
-	}
 	return k.panels.Count * blocks(k.rows), nil
 }
 
 func (k *gemm) do(i, _ int) {
 	n, width := blocks(k.rows), k.panels.Width
 	lo, hi := blockRange(i%n, k.rows)
-	x := panel(k.x, i/n, k.cols, width)
-	y := panel(k.y, i/n, k.rows, width)
-	for r := lo; r < hi; r++ {
-		w := k.w[r*k.cols : (r+1)*k.cols]
-		for s := 0; s < width; s += 8 {
-			var a0, a1, a2, a3, a4, a5, a6, a7 float32
-			at := s
-			for _, v := range w {
-				q := (*[8]float32)(x[at:])
-				a0 += v * q[0]
-				a1 += v * q[1]
-				a2 += v * q[2]
-				a3 += v * q[3]
-				a4 += v * q[4]
-				a5 += v * q[5]
-				a6 += v * q[6]
-				a7 += v * q[7]
-				at += width
-			}
-			*(*[8]float32)(y[r*width+s:]) = [8]float32{a0, a1, a2, a3, a4, a5, a6, a7}
+	if k.cols == 0 {
+		clear(panel(k.y, i/n, k.rows, width)[lo*width : hi*width])
+		return
+	}
+	k.kernels.gemm(gemmBlock{
+		rows: hi - lo, width: width, panels: 1, k: k.cols,
+		w: k.w[lo*k.wRow:], wRow: k.wRow, wK: k.wK,
+		x: panel(k.x, i/n, k.cols, width), xK: width,
+		y: panel(k.y, i/n, k.rows, width)[lo*width:], yRow: width,
+	})
+}
+
+// rowBlock is how many rows of a dense matrix one task covers: a multiple of the
+// tallest register tile.
+const rowBlock = 96
+
+func blocks(rows int) int { return ceil(rows, rowBlock) }
+
+// blockRange returns the rows of block i.
+func blockRange(i, rows int) (lo, hi int) { return i * rowBlock, min((i+1)*rowBlock, rows) }
+
+// linearGrad computes dW = dY Xᵀ. A task is one block of rows.
+type linearGrad struct {
+	independent
+	b      *Backend
+	strips strips
+	rows   int
+	dy, dw []float32
+	tail   [][]float32 // one for each worker: columns that do not fill a vector
+}
+
+func planLinearGrad(b *Backend, s ops.LinearGrad) computation {
+	return &linearGrad{b: b, strips: newStrips(s.In, s.Panels), rows: s.Out, tail: make([][]float32, b.Threads())}
+}
+
+func (k *linearGrad) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
+	k.dy, k.dw = in[0].Float32s(), out.Float32s()
+	k.strips.fill(in[1].Float32s())
+	return blocks(k.rows), nil
+}
+
+func (k *linearGrad) do(i, worker int) {
+	lo, hi := blockRange(i, k.rows)
+	cols := k.strips.cols
+	for j := range k.strips.count {
+		first := j * stripWidth
+		whole := min(stripWidth, cols-first) / 8 * 8
+		dst := k.dw[lo*cols+first:]
+		if whole > 0 {
+			k.b.kernels.gemm(k.strips.block(j, 0, whole, k.dy, k.rows, lo, hi, dst, cols))
+		}
+		rest := min(stripWidth, cols-first) - whole
+		if rest == 0 {
+			continue
+		}
+		if k.tail[worker] == nil {
+			k.tail[worker] = make([]float32, rowBlock*8)
+		}
+		tail := k.tail[worker]
+		k.b.kernels.gemm(k.strips.block(j, whole, 8, k.dy, k.rows, lo, hi, tail, 8))
+		for r := range hi - lo {
+			copy(dst[r*cols+whole:][:rest], tail[r*8:])
 		}
 	}
 }
 
-// transpose writes the rows × cols matrix src into dst as cols × rows, in
-// squares that fit the nearest cache.
-func transpose(dst, src []float32, rows, cols int) {
-	const square = 32
-	for r0 := 0; r0 < rows; r0 += square {
-		for c0 := 0; c0 < cols; c0 += square {
-			for r := r0; r < min(r0+square, rows); r++ {
-				for c := c0; c < min(c0+square, cols); c++ {
-					dst[c*rows+r] = src[r*cols+c]
+// strips hold X transposed, in strips of stripWidth features, so that the dense
+// gradient dY Xᵀ is a product like the others: a strip's features are its
+// columns, and the samples are what is added up over.
+type strips struct {
+	cols, count int
+	panels      ops.Panels
+	data        []float32 // [strip][panel][sample][stripWidth]
+}
+
+const stripWidth = 64
+
+func newStrips(cols int, p ops.Panels) strips {
+	s := strips{cols: cols, count: ceil(cols, stripWidth), panels: p}
+	s.data = make([]float32, s.count*p.Slots()*stripWidth)
+	return s
+}
+
+// fill transposes X. Features past the last are zeros.
+func (s *strips) fill(x []float32) {
+	width := s.panels.Width
+	for j := range s.count {
+		first := j * stripWidth
+		n := min(stripWidth, s.cols-first)
+		for c := range s.panels.Count {
+			src := panel(x, c, s.cols, width)[first*width:]
+			dst := s.data[(j*s.panels.Count+c)*width*stripWidth:]
+			for f := range n {
+				for b, v := range src[f*width : (f+1)*width] {
+					dst[b*stripWidth+f] = v
 				}
 			}
 		}
 	}
 }
 
-// linearGrad computes dW = dY Xᵀ. A task is one block of rows.
-type linearGrad struct {
-	independent
-	rows, cols int
-	panels     ops.Panels
-	dy, x, dw  []float32
-}
-
-func planLinearGrad(_ *Backend, s ops.LinearGrad) computation {
-	return &linearGrad{rows: s.Out, cols: s.In, panels: s.Panels}
-}
-
-func (k *linearGrad) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
-	k.dy, k.x, k.dw = in[0].Float32s(), in[1].Float32s(), out.Float32s()
-	return blocks(k.rows), nil
-}
-
-func (k *linearGrad) do(i, _ int) {
-	lo, hi := blockRange(i, k.rows)
-	for r := lo; r < hi; r += gradRows {
-		n := min(gradRows, hi-r)
-		gradientRows(k.dw[r*k.cols:(r+n)*k.cols], k.dy, k.x, k.panels, k.rows, k.cols, r, n)
+// block is the product of rows lo to hi of dY, which has so many rows, with
+// width columns of strip j from a column on. Columns past the last are zeros.
+func (s *strips) block(j, from, width int, dy []float32, rows, lo, hi int, dst []float32, stride int) gemmBlock {
+	samples := s.panels.Width
+	return gemmBlock{
+		rows: hi - lo, width: width, panels: s.panels.Count, k: samples,
+		w: dy[lo*samples:], wRow: samples, wK: 1, wPanel: rows * samples,
+		x: s.data[j*s.panels.Slots()*stripWidth+from:], xK: stripWidth, xPanel: samples * stripWidth,
+		y: dst, yRow: stride,
 	}
-}
-
-// gradRows is how many rows of dY are multiplied with one row of X at a time.
-const gradRows = 4
-
-// gradientRows writes rows r to r+n of dY Xᵀ, n ≤ gradRows, into dw, row-major
-// n × cols. The order of additions does not depend on n.
-func gradientRows(dw, dy, x []float32, p ops.Panels, rows, cols, r, n int) {
-	clear(dw)
-	for c := range p.Count {
-		xp := panel(x, c, cols, p.Width)
-		g := panel(dy, c, rows, p.Width)[r*p.Width : (r+n)*p.Width]
-		for j := range cols {
-			xj := xp[j*p.Width : (j+1)*p.Width]
-			if n == gradRows {
-				s0, s1, s2, s3 := dot4(g, xj)
-				dw[j] += s0
-				dw[cols+j] += s1
-				dw[2*cols+j] += s2
-				dw[3*cols+j] += s3
-				continue
-			}
-			for i := range n {
-				dw[i*cols+j] += dotInOrder(g[i*p.Width:(i+1)*p.Width], xj)
-			}
-		}
-	}
-}
-
-// dot4 returns the products of four consecutive rows of g with x, each added
-// up from left to right.
-func dot4(g, x []float32) (s0, s1, s2, s3 float32) {
-	n := len(x)
-	g0, g1, g2, g3 := g[:n], g[n:2*n], g[2*n:3*n], g[3*n:4*n]
-	for i, v := range x {
-		s0 += g0[i] * v
-		s1 += g1[i] * v
-		s2 += g2[i] * v
-		s3 += g3[i] * v
-	}
-	return s0, s1, s2, s3
-}
-
-// dotInOrder is one row of dot4.
-func dotInOrder(g, x []float32) (s float32) {
-	g = g[:len(x)]
-	for i, v := range x {
-		s += g[i] * v
-	}
-	return s
 }

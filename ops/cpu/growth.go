@@ -11,16 +11,18 @@ import (
 )
 
 // growth finds the k largest dense gradients outside the kept set. A task is
-// gradRows rows of the gradient, which exist only while it runs. Each worker
-// keeps the best k that it has seen; since equal scores are settled by the cell
-// number, the best k of all workers are the same however the rows were shared.
+// a block of rows of the gradient, of which one strip of columns exists at a
+// time. Each worker keeps the best k that it has seen; since equal scores are
+// settled by the cell number, the best k of all workers are the same however the
+// rows were shared.
 type growth struct {
 	b *Backend
 	ops.Growth
-	tile    [][]float32 // one for each worker, gradRows × cols
+	strips  strips
+	tile    [][]float32 // one for each worker, rowBlock × stripWidth
 	best    []topK      // one for each worker
-	dropped []bool      // by position
-	dy, x   []float32
+	dropped []bool      // by CSR position
+	dy      []float32
 }
 
 // PlanGrowth returns a kernel that streams over the dense gradient.
@@ -28,7 +30,11 @@ func (b *Backend) PlanGrowth(g ops.Growth) (ops.GrowthKernel, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
-	return &growth{b: b, Growth: g, tile: make([][]float32, b.Threads()), best: make([]topK, b.Threads())}, nil
+	if b.err != nil {
+		return nil, b.err
+	}
+	return &growth{b: b, Growth: g, strips: newStrips(g.Pattern.Cols(), g.Panels),
+		tile: make([][]float32, b.Threads()), best: make([]topK, b.Threads())}, nil
 }
 
 // TopK returns the cells with the largest |dY Xᵀ|.
@@ -39,7 +45,8 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 	if n == 0 {
 		return nil, nil
 	}
-	k.dy, k.x = dy.Float32s(), x.Float32s()
+	k.dy = dy.Float32s()
+	k.strips.fill(x.Float32s())
 	k.dropped = slices.Grow(k.dropped[:0], k.Pattern.NNZ())[:k.Pattern.NNZ()]
 	clear(k.dropped)
 	for _, p := range dropped {
@@ -48,7 +55,7 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 	for i := range k.best {
 		k.best[i].reset(n)
 	}
-	k.b.pool.run((k.Pattern.Rows()+gradRows-1)/gradRows, k)
+	k.b.pool.run(blocks(k.Pattern.Rows()), k)
 
 	all := &k.best[0]
 	for i := range k.best[1:] {
@@ -68,25 +75,29 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 func (k *growth) do(i, worker int) {
 	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
 	if k.tile[worker] == nil {
-		k.tile[worker] = make([]float32, gradRows*cols)
+		k.tile[worker] = make([]float32, rowBlock*stripWidth)
 	}
-	lo := i * gradRows
-	n := min(gradRows, rows-lo)
-	tile := k.tile[worker][:n*cols]
-	gradientRows(tile, k.dy, k.x, k.Panels, rows, cols, lo, n)
-
-	best := &k.best[worker]
+	tile, best := k.tile[worker], &k.best[worker]
+	lo, hi := blockRange(i, rows)
 	rowPtr, colIdx := k.Pattern.RowPtr(), k.Pattern.ColIdx()
-	for r := lo; r < lo+n; r++ {
-		p, end := rowPtr[r], rowPtr[r+1]
-		for j, g := range tile[(r-lo)*cols : (r-lo+1)*cols] {
-			if p < end && int(colIdx[p]) == j {
-				p++
-				if !k.dropped[p-1] {
-					continue
+	var next [rowBlock]int32 // stored position of each row that comes next
+	copy(next[:], rowPtr[lo:hi])
+	for j := range k.strips.count {
+		first := j * stripWidth
+		n := min(stripWidth, cols-first)
+		k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, hi, tile, stripWidth))
+		for r := lo; r < hi; r++ {
+			p, end := next[r-lo], rowPtr[r+1]
+			for c, g := range tile[(r-lo)*stripWidth:][:n] {
+				if p < end && int(colIdx[p]) == first+c {
+					p++
+					if !k.dropped[p-1] {
+						continue
+					}
 				}
+				best.offer(newCandidate(g, int64(r)*int64(cols)+int64(first+c)))
 			}
-			best.offer(newCandidate(g, int64(r)*int64(cols)+int64(j)))
+			next[r-lo] = p
 		}
 	}
 }

@@ -7,150 +7,92 @@ import (
 	"github.com/rigel-ml/rigel/sparse"
 )
 
-// rowBlock is how many rows of a matrix one task covers.
-const rowBlock = 32
-
-func blocks(rows int) int { return (rows + rowBlock - 1) / rowBlock }
-
-// blockRange returns the rows of block i.
-func blockRange(i, rows int) (lo, hi int) { return i * rowBlock, min((i+1)*rowBlock, rows) }
-
-// spmm computes Y = W X. A task is one block of rows of one panel.
+// spmm computes Y = W X, or with transpose X = Wᵀ Y. A task is one block of
+// rows of one panel and goes through the blocks of columns in order.
 type spmm struct {
 	independent
-	pattern *sparse.Pattern
-	panels  ops.Panels
+	kernels   *kernels
+	pattern   *sparse.Pattern
+	panels    ops.Panels
+	transpose bool
+	turned    []float32 // values in the order of the transposed form
+
+	form    *tiled
 	w, x, y []float32
 }
 
-func planSpMM(_ *Backend, s ops.SpMM) computation {
-	return &spmm{pattern: s.Pattern, panels: s.Panels}
+func planSpMM(b *Backend, s ops.SpMM) computation {
+	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels}
+}
+
+func planSpMMT(b *Backend, s ops.SpMMT) computation {
+	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels, transpose: true}
 }
 
 func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
-	return k.panels.Count * blocks(k.pattern.Rows()), nil
+	if !k.transpose {
+		k.form = forwardForm(k.pattern)
+	} else {
+		// A copy into the order of the transposed form is cheaper than reading
+		// the values through a permutation once a panel.
+		f := bothForms(k.pattern)
+		k.form = f.transposed
+		k.turned = resized(k.turned, len(f.source))
+		for i, at := range f.source {
+			k.turned[i] = k.w[at]
+		}
+		k.w = k.turned
+	}
+	return k.panels.Count * k.form.rowBlocks, nil
 }
 
 func (k *spmm) do(i, _ int) {
-	rows, n := k.pattern.Rows(), blocks(k.pattern.Rows())
-	lo, hi := blockRange(i%n, rows)
-	x := panel(k.x, i/n, k.pattern.Cols(), k.panels.Width)
-	y := panel(k.y, i/n, rows, k.panels.Width)
-	gatherRows(k.pattern.RowPtr(), k.pattern.ColIdx(), k.w, x, y, k.panels.Width, lo, hi)
-}
-
-// spmmt computes dX = Wᵀ dY as SpMM over the transposed index. The values are
-// copied into the transpose's order first, which is cheaper than reading them
-// through the permutation once a panel.
-type spmmt struct {
-	independent
-	pattern    *sparse.Pattern
-	panels     ops.Panels
-	t          *sparse.Transposed
-	wt, dy, dx []float32
-}
-
-func planSpMMT(_ *Backend, s ops.SpMMT) computation {
-	return &spmmt{pattern: s.Pattern, panels: s.Panels}
-}
-
-func (k *spmmt) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
-	k.t = k.pattern.Transposed()
-	if len(k.wt) != len(k.t.Perm) {
-		k.wt = make([]float32, len(k.t.Perm))
+	t, width := k.form, k.panels.Width
+	x := panel(k.x, i/t.rowBlocks, t.cols, width)
+	y := panel(k.y, i/t.rowBlocks, t.rows, width)[i%t.rowBlocks*t.rowBlock*width:]
+	first := i % t.rowBlocks * t.colBlocks
+	flags := 0
+	for cb := range t.colBlocks {
+		k.kernels.spmm(t, first+cb, k.w[t.tiles[first+cb].nnz:], x[cb*t.colBlock*width:], y, width, flags, nil, nil)
+		flags = flagAccumulate
 	}
-	w := in[0].Float32s()
-	for i, p := range k.t.Perm {
-		k.wt[i] = w[p]
-	}
-	k.dy, k.dx = in[1].Float32s(), out.Float32s()
-	return k.panels.Count * blocks(k.pattern.Cols()), nil
 }
 
-func (k *spmmt) do(i, _ int) {
-	cols, n := k.pattern.Cols(), blocks(k.pattern.Cols())
-	lo, hi := blockRange(i%n, cols)
-	dy := panel(k.dy, i/n, k.pattern.Rows(), k.panels.Width)
-	dx := panel(k.dx, i/n, cols, k.panels.Width)
-	gatherRows(k.t.RowPtr, k.t.ColIdx, k.wt, dy, dx, k.panels.Width, lo, hi)
-}
-
-// sddmm computes dW[p] = dY[row(p),:] · X[col(p),:]. A task is one block of
-// rows and goes through all panels in order.
+// sddmm computes dW[p] = dY[row(p),:] · X[col(p),:]. A task is one tile and goes
+// through all panels in order.
 type sddmm struct {
 	independent
+	kernels   *kernels
 	pattern   *sparse.Pattern
 	panels    ops.Panels
+	form      *tiled
 	dy, x, dw []float32
 }
 
-func planSDDMM(_ *Backend, s ops.SDDMM) computation {
-	return &sddmm{pattern: s.Pattern, panels: s.Panels}
+func planSDDMM(b *Backend, s ops.SDDMM) computation {
+	return &sddmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels}
 }
 
 func (k *sddmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
+	k.form = forwardForm(k.pattern)
 	k.dy, k.x, k.dw = in[0].Float32s(), in[1].Float32s(), out.Float32s()
-	return blocks(k.pattern.Rows()), nil
+	return len(k.form.tiles), nil
 }
 
 func (k *sddmm) do(i, _ int) {
-	rows, width := k.pattern.Rows(), k.panels.Width
-	rowPtr, colIdx := k.pattern.RowPtr(), k.pattern.ColIdx()
-	lo, hi := blockRange(i, rows)
-	clear(k.dw[rowPtr[lo]:rowPtr[hi]])
+	t, width := k.form, k.panels.Width
+	row, col := i/t.colBlocks*t.rowBlock, i%t.colBlocks*t.colBlock
+	dw := k.dw[t.tiles[i].nnz:t.end(i)]
+	clear(dw)
 	for c := range k.panels.Count {
-		x := panel(k.x, c, k.pattern.Cols(), width)
-		dy := panel(k.dy, c, rows, width)
-		for r := lo; r < hi; r++ {
-			g := dy[r*width : (r+1)*width]
-			for p := rowPtr[r]; p < rowPtr[r+1]; p++ {
-				j := int(colIdx[p]) * width
-				k.dw[p] += dot(g, x[j:j+width])
-			}
-		}
+		x := panel(k.x, c, t.cols, width)[col*width:]
+		dy := panel(k.dy, c, t.rows, width)[row*width:]
+		k.kernels.sddmm(t, i, dw, x, dy, width)
 	}
 }
 
 // panel returns panel c of a tensor with so many features.
 func panel(t []float32, c, features, width int) []float32 {
 	return t[c*features*width : (c+1)*features*width]
-}
-
-// gatherRows computes rows lo to hi of one panel of Y = W X. Eight samples at a
-// time stay in registers while a row's non-zeros pass.
-func gatherRows(rowPtr, colIdx []int32, w, x, y []float32, width, lo, hi int) {
-	for r := lo; r < hi; r++ {
-		cols, vals := colIdx[rowPtr[r]:rowPtr[r+1]], w[rowPtr[r]:rowPtr[r+1]]
-		for s := 0; s < width; s += 8 {
-			var a0, a1, a2, a3, a4, a5, a6, a7 float32
-			for p, j := range cols {
-				v := vals[p]
-				q := (*[8]float32)(x[int(j)*width+s:])
-				a0 += v * q[0]
-				a1 += v * q[1]
-				a2 += v * q[2]
-				a3 += v * q[3]
-				a4 += v * q[4]
-				a5 += v * q[5]
-				a6 += v * q[6]
-				a7 += v * q[7]
-			}
-			*(*[8]float32)(y[r*width+s:]) = [8]float32{a0, a1, a2, a3, a4, a5, a6, a7}
-		}
-	}
-}
-
-// dot returns a · b for slices of equal length, a multiple of 8. Four partial
-// sums hide the latency of the additions.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3 float32
-	for i := 0; i < len(a); i += 8 {
-		p, q := (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
-		s0 += p[0]*q[0] + p[4]*q[4]
-		s1 += p[1]*q[1] + p[5]*q[5]
-		s2 += p[2]*q[2] + p[6]*q[6]
-		s3 += p[3]*q[3] + p[7]*q[7]
-	}
-	return (s0 + s1) + (s2 + s3)
 }

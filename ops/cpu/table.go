@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rigel-ml/rigel/ops"
 )
@@ -9,19 +10,21 @@ import (
 // variant is a row of the kernel table: its name and how to plan it.
 type variant struct {
 	ops.Variant
+	isa  isa
 	plan func(b *Backend, s ops.Spec) computation
 }
 
 // row describes a kernel for specs of type S. The name follows the grammar of
 // ops.Variant.
-func row[S ops.Spec](format, tile, isa string, plan func(b *Backend, s S) computation) variant {
+func row[S ops.Spec](format, tile string, set isa, plan func(b *Backend, s S) computation) variant {
 	var zero S
 	op := zero.Op()
 	return variant{
 		Variant: ops.Variant{
-			Name: fmt.Sprintf("%s_%s_f32_%s_%s", op, format, tile, isa),
-			Op:   op, Format: format, Dtype: "f32", Tile: tile, ISA: isa,
+			Name: fmt.Sprintf("%s_%s_f32_%s_%s", op, format, tile, set),
+			Op:   op, Format: format, Dtype: "f32", Tile: tile, ISA: set.String(),
 		},
+		isa: set,
 		plan: func(b *Backend, s ops.Spec) computation {
 			if s, ok := s.(S); ok {
 				return plan(b, s)
@@ -31,29 +34,42 @@ func row[S ops.Spec](format, tile, isa string, plan func(b *Backend, s S) comput
 	}
 }
 
-// table holds every kernel of this backend. Planning takes the first row that
-// accepts the spec. Tiles: "p" is a panel, "v" a plain vector.
-var table = []variant{
-	row("csr", "p", "go", planSpMM),
-	row("csr", "p", "go", planSpMMT),
-	row("csr", "p", "go", planSDDMM),
-	row("dense", "p", "go", planLinear),
-	row("dense", "p", "go", planLinearT),
-	row("dense", "p", "go", planLinearGrad),
-	row("dense", "p", "go", planBiasAdd),
-	row("dense", "p", "go", planBiasGrad),
-	row("dense", "v", "go", planReLU),
-	row("dense", "v", "go", planReLUGrad),
-	row("dense", "p", "go", planDropout),
-	row("dense", "p", "go", planCrossEntropy),
-	row("dense", "p", "go", planCrossEntropyGrad),
-	row("dense", "p", "go", planPack),
-	row("dense", "p", "go", planUnpack),
-	row("dense", "v", "go", planSumSquares),
-	row("dense", "v", "go", planSGD),
-	row("dense", "v", "go", planMomentum),
-	row("dense", "v", "go", planAdam),
+// rows describes a kernel that exists for every instruction set, the best
+// first.
+func rows[S ops.Spec](format, tile string, plan func(b *Backend, s S) computation) []variant {
+	var all []variant
+	for _, set := range []isa{avx512, avx2, generic} {
+		all = append(all, row(format, tile, set, plan))
+	}
+	return all
 }
+
+// table holds every kernel of this backend. Planning takes the first row that
+// accepts the spec and that the processor can run. Tiles: "p" is a panel, "v" a
+// plain vector.
+var table = slices.Concat(
+	rows("tiled", "p", planSpMM),
+	rows("tiled", "p", planSpMMT),
+	rows("tiled", "p", planSDDMM),
+	rows("dense", "p", planLinear),
+	rows("dense", "p", planLinearT),
+	rows("dense", "p", planLinearGrad),
+	[]variant{
+		row("dense", "p", generic, planBiasAdd),
+		row("dense", "p", generic, planBiasGrad),
+		row("dense", "v", generic, planReLU),
+		row("dense", "v", generic, planReLUGrad),
+		row("dense", "p", generic, planDropout),
+		row("dense", "p", generic, planCrossEntropy),
+		row("dense", "p", generic, planCrossEntropyGrad),
+		row("dense", "p", generic, planPack),
+		row("dense", "p", generic, planUnpack),
+		row("dense", "v", generic, planSumSquares),
+		row("dense", "v", generic, planSGD),
+		row("dense", "v", generic, planMomentum),
+		row("dense", "v", generic, planAdam),
+	},
+)
 
 // Kernels returns the kernel table.
 func Kernels() []ops.Variant {
@@ -73,7 +89,13 @@ func (b *Backend) Plan(s ops.Spec) (ops.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
+	if b.err != nil {
+		return nil, b.err
+	}
 	for _, v := range table {
+		if v.isa > b.isa {
+			continue
+		}
 		if c := v.plan(b, s); c != nil {
 			return &kernel{b: b, op: s.Op(), sig: sig, c: c}, nil
 		}

@@ -127,12 +127,23 @@ func (m metrics) lossPanel() *plot.Plot {
 	line(p, "batch", faint, points(m.steps, func(s train.Step) (int, float64) { return s.Step, positive(s.Loss) }))
 	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, positive(e.TrainLoss) }))
 	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, positive(e.ValidLoss) }))
+	if !(p.Y.Min < p.Y.Max) { // one value or none: gonum would widen the range below 0, which has no logarithm
+		middle := 1.0
+		if p.Y.Min == p.Y.Max {
+			middle = p.Y.Min
+		}
+		p.Y.Min, p.Y.Max = middle/10, middle*10
+	}
 	return p
 }
 
 func (m metrics) accuracyPanel() *plot.Plot {
 	last := m.epochs[len(m.epochs)-1]
-	p := panel(fmt.Sprintf("accuracy (%%), at the end %.2f", 100*last.ValidAccuracy))
+	end := last.ValidAccuracy
+	if last.ValidLoss == 0 { // nothing to validate on
+		end = last.TrainAccuracy
+	}
+	p := panel(fmt.Sprintf("accuracy (%%), at the end %.2f", 100*end))
 	p.Legend.Top = false
 	line(p, "train", blue, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, 100 * e.TrainAccuracy }))
 	line(p, "test", orange, points(m.epochs, func(e train.Epoch) (int, float64) { return e.Step, 100 * positive(e.ValidAccuracy) }))

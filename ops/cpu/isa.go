@@ -1,0 +1,78 @@
+package cpu
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// isa is an instruction set, better ones last.
+type isa int
+
+const (
+	generic isa = iota // portable Go
+	avx2               // AVX2 and FMA
+	avx512             // AVX-512 F, DQ, VL
+)
+
+var isaNames = []string{"generic", "avx2", "avx512"}
+
+func (i isa) String() string { return isaNames[i] }
+
+// Env is the environment variable that forces an instruction set, for tests and
+// for measuring: avx512, avx2 or generic.
+const Env = "RIGEL_CPU"
+
+// chosenISA returns what Env asks for, or the best that this processor has.
+func chosenISA() (isa, error) {
+	best := detectISA()
+	name := os.Getenv(Env)
+	if name == "" {
+		return best, nil
+	}
+	i := isa(slices.Index(isaNames, name))
+	switch {
+	case i < 0:
+		return generic, fmt.Errorf("cpu: %s=%q, want one of %s", Env, name, strings.Join(isaNames, ", "))
+	case i > best:
+		return generic, fmt.Errorf("cpu: %s=%s, but the best that this processor and program have is %s", Env, name, best)
+	}
+	return i, nil
+}
+
+// kernels are the inner loops of one instruction set.
+type kernels struct {
+	// spmm multiplies tile i of t with a panel. v, x and y start at the tile's
+	// values, columns and rows; so do bias and gate, where flags ask for them.
+	spmm func(t *tiled, i int, v, x, y []float32, width, flags int, bias, gate []float32)
+	// sddmm adds the products of tile i over a panel to g.
+	sddmm func(t *tiled, i int, g, x, dy []float32, width int)
+	// gemm computes a block of a dense product; see gemmBlock.
+	gemm func(g gemmBlock)
+}
+
+// Flags of kernels.spmm; the generator of the assembly has the same.
+const (
+	flagAccumulate = 1 << iota // y is added to, otherwise overwritten
+	flagBias                   // bias[row] is added
+	flagReLU                   // y = max(y, 0), at the end
+	flagGate                   // y = 0 where gate ≤ 0, at the end
+	flagResidual               // gate is added instead, at the end
+)
+
+// gemmBlock is a block of a dense product over one or several panels,
+//
+//	y[r][c] (+)= Σ_p Σ_k w[p·wPanel + r·wRow + k·wK] · x[p·xPanel + k·xK + c]
+//
+// for rows r and width columns c, a multiple of 8. Strides count numbers.
+type gemmBlock struct {
+	rows, width, panels, k int
+	w                      []float32
+	wRow, wK, wPanel       int
+	x                      []float32
+	xK, xPanel             int
+	y                      []float32
+	yRow                   int
+	accumulate             bool
+}

@@ -1,0 +1,134 @@
+//go:build !purego
+
+package cpu
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate sh -c "cd _asm && go run . -pkg cpu -out ../kernels_amd64.s -stubs ../stubs_amd64.go"
+
+func detectISA() isa {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX2 && x.HasFMA:
+		return avx512
+	case x.HasAVX2 && x.HasFMA:
+		return avx2
+	}
+	return generic
+}
+
+func kernelsOf(i isa) *kernels {
+	switch i {
+	case avx512:
+		return &avx512Kernels
+	case avx2:
+		return &avx2Kernels
+	}
+	return &genericKernels
+}
+
+var (
+	avx512Kernels = kernels{
+		spmm: spmmBy(map[int]spmmTile{
+			64: spmmTile64AVX512, 32: spmmTile32AVX512, 16: spmmTile16AVX512, 8: spmmTile8AVX2}),
+		sddmm: sddmmBy(map[int]sddmmTile{
+			64: sddmmTile64AVX512, 32: sddmmTile32AVX512, 16: sddmmTile16AVX512, 8: sddmmTile8AVX2}),
+		gemm: gemmBy([]gemmTile{
+			{6, 64, gemm6x64AVX512}, {2, 64, gemm2x64AVX512}, {1, 64, gemm1x64AVX512},
+			{6, 32, gemm6x32AVX512}, {2, 32, gemm2x32AVX512}, {1, 32, gemm1x32AVX512},
+			{6, 16, gemm6x16AVX512}, {2, 16, gemm2x16AVX512}, {1, 16, gemm1x16AVX512},
+			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
+	}
+	avx2Kernels = kernels{
+		spmm: spmmBy(map[int]spmmTile{
+			64: spmmTile64AVX2, 32: spmmTile32AVX2, 16: spmmTile16AVX2, 8: spmmTile8AVX2}),
+		sddmm: sddmmBy(map[int]sddmmTile{
+			64: sddmmTile64AVX2, 32: sddmmTile32AVX2, 16: sddmmTile16AVX2, 8: sddmmTile8AVX2}),
+		gemm: gemmBy([]gemmTile{
+			{6, 16, gemm6x16AVX2}, {2, 16, gemm2x16AVX2}, {1, 16, gemm1x16AVX2},
+			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
+	}
+)
+
+// The kernels in assembly take pointers. What a pointer's slice must hold is
+// settled by the signatures of the operations, which are checked before a kernel
+// runs; an empty slice is never read.
+
+type spmmTile func(runs *uint32, nruns int, rows, off *uint16, v, x, y *float32, flags int, bias, gate *float32)
+
+func spmmBy(width map[int]spmmTile) func(*tiled, int, []float32, []float32, []float32, int, int, []float32, []float32) {
+	var tiles [65]spmmTile
+	for w, f := range width {
+		tiles[w] = f
+	}
+	return func(t *tiled, i int, v, x, y []float32, width, flags int, bias, gate []float32) {
+		tl := &t.tiles[i]
+		tiles[width](unsafe.SliceData(t.runs[tl.run:]), tl.runEnd-tl.run, unsafe.SliceData(t.rowList[tl.list:]),
+			unsafe.SliceData(t.off[tl.nnz:]), unsafe.SliceData(v), unsafe.SliceData(x), unsafe.SliceData(y), flags,
+			unsafe.SliceData(bias), unsafe.SliceData(gate))
+	}
+}
+
+type sddmmTile func(runs *uint32, nruns int, rows, off *uint16, g, x, dy *float32)
+
+func sddmmBy(width map[int]sddmmTile) func(*tiled, int, []float32, []float32, []float32, int) {
+	var tiles [65]sddmmTile
+	for w, f := range width {
+		tiles[w] = f
+	}
+	return func(t *tiled, i int, g, x, dy []float32, width int) {
+		tl := &t.tiles[i]
+		tiles[width](unsafe.SliceData(t.runs[tl.run:]), tl.runEnd-tl.run, unsafe.SliceData(t.rowList[tl.list:]),
+			unsafe.SliceData(t.off[tl.nnz:]), unsafe.SliceData(g), unsafe.SliceData(x), unsafe.SliceData(dy))
+	}
+}
+
+// gemmTile is a register tile of so many rows and columns.
+type gemmTile struct {
+	rows, cols int
+	run        func(panels, k int, w *float32, wRow, wK, wPanel int, x *float32, xK, xPanel int, y *float32, yRow, accumulate int)
+}
+
+// gemmDepth is how many k of a panel are multiplied before the next rows are:
+// that much of x stays in the second cache.
+const gemmDepth = 512
+
+// gemmBy covers a block with register tiles, the widest and tallest first.
+func gemmBy(tiles []gemmTile) func(gemmBlock) {
+	return func(g gemmBlock) {
+		for k0 := 0; k0 == 0 || k0 < g.k; k0 += gemmDepth {
+			depth := min(gemmDepth, g.k-k0)
+			for c, cols := 0, 0; c < g.width; c += cols {
+				for r, rows := 0, 0; r < g.rows; r += rows {
+					t := fit(tiles, g.rows-r, g.width-c)
+					rows, cols = t.rows, t.cols
+					w, x, y := g.w[r*g.wRow+k0*g.wK:], g.x[k0*g.xK+c:], g.y[r*g.yRow+c:]
+					t.run(g.panels, depth, unsafe.SliceData(w), 4*g.wRow, 4*g.wK, 4*g.wPanel,
+						unsafe.SliceData(x), 4*g.xK, 4*g.xPanel, unsafe.SliceData(y), 4*g.yRow, truth(g.accumulate || k0 > 0))
+				}
+			}
+		}
+	}
+}
+
+// fit returns the largest tile for what is left. The smallest one, of 1 × 8,
+// always fits.
+func fit(tiles []gemmTile, rows, cols int) *gemmTile {
+	for i := range tiles {
+		if tiles[i].rows <= rows && tiles[i].cols <= cols {
+			return &tiles[i]
+		}
+	}
+	return &tiles[len(tiles)-1]
+}
+
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

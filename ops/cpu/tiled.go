@@ -1,0 +1,192 @@
+package cpu
+
+import (
+	"math"
+
+	"github.com/rigel-ml/rigel/sparse"
+)
+
+// tiled is the execution form of a pattern: column blocks whose slice of a panel
+// stays in the nearest cache, by row blocks. Inside a tile, rows are sorted by
+// their count of non-zeros, so that the inner loops of the kernels run constant
+// trip counts, and no row pointers are needed: a run is a count and a number of
+// rows.
+//
+// One form serves panels of every width: an offset is the column inside its
+// block times 32, which is the distance of two columns of a panel of 64 in units
+// of 8 bytes. Narrower panels scale it down.
+type tiled struct {
+	rows, cols           int
+	rowBlock, colBlock   int // sizes
+	rowBlocks, colBlocks int // counts
+
+	off     []uint16 // of each non-zero, in tile order
+	perm    []int32  // the CSR position of each non-zero
+	rowList []uint16 // rows of each tile inside their block, sorted by count
+	runs    []uint32 // count | rows<<16
+	tiles   []tile   // row block by row block
+}
+
+// tile is one block: its first non-zero, entry of rowList and run, and where
+// its runs end.
+type tile struct {
+	nnz, list, run, runEnd int
+}
+
+const (
+	offsetUnit  = 32
+	maxColBlock = math.MaxUint16 / offsetUnit
+	maxRowBlock = 2048
+	// listPadding entries follow the row list, because the kernels look a few
+	// rows ahead.
+	listPadding = 8
+)
+
+// blockSizes fits the measurements of many shapes: tiles have about a dozen
+// non-zeros a row, no fewer than 128 columns (32 KB of a panel), and there are at
+// least two blocks of rows to share once there are rows enough.
+func blockSizes(rows, cols, nnz int) (rowBlock, colBlock int) {
+	density := float64(nnz) / max(float64(rows)*float64(cols), 1)
+	want := 12 / density
+	if density < 0.015 {
+		want = 20 / density
+	}
+	colBlock = int(min(max(want, 128), maxColBlock))
+	// Equal blocks: 784 columns by 128 are six blocks of 131.
+	n := max((cols+colBlock/2)/colBlock, 1)
+	if ceil(cols, n) > maxColBlock {
+		n = ceil(cols, maxColBlock)
+	}
+	colBlock = max(ceil(cols, n), 1)
+	n = max(ceil(rows, maxRowBlock), 1)
+	if n == 1 && rows >= 256 {
+		n = 2
+	}
+	return max(ceil(rows, n), 1), colBlock
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// buildTiled builds the form of CSR arrays, in the memory of old if there is
+// one.
+func buildTiled(old *tiled, rows, cols int, rowPtr, colIdx []int32) *tiled {
+	t := old
+	if t == nil {
+		t = &tiled{}
+	}
+	nnz := len(colIdx)
+	t.rows, t.cols = rows, cols
+	t.rowBlock, t.colBlock = blockSizes(rows, cols, nnz)
+	t.rowBlocks, t.colBlocks = ceil(rows, t.rowBlock), max(ceil(cols, t.colBlock), 1)
+	t.off = resized(t.off, nnz)
+	t.perm = resized(t.perm, nnz)
+	t.rowList = resized(t.rowList, t.colBlocks*rows+listPadding)
+	clear(t.rowList[t.colBlocks*rows:])
+	t.tiles = resized(t.tiles, t.rowBlocks*t.colBlocks)
+	t.runs = t.runs[:0]
+
+	next := make([]int32, t.rowBlock)    // first entry of each row not yet placed
+	count := make([]int32, t.rowBlock)   // of each row in this tile
+	place := make([]int32, t.colBlock+2) // rows of each count, then where they go
+	k, list := 0, 0
+	for rb := range t.rowBlocks {
+		r0 := rb * t.rowBlock
+		n := min(t.rowBlock, rows-r0)
+		copy(next, rowPtr[r0:r0+n])
+		for cb := range t.colBlocks {
+			tl := tile{nnz: k, list: list, run: len(t.runs)}
+			limit := int32(min((cb+1)*t.colBlock, cols))
+			clear(place)
+			for r := range n {
+				p := next[r]
+				for end := rowPtr[r0+r+1]; p < end && colIdx[p] < limit; p++ {
+				}
+				count[r] = p - next[r]
+				place[count[r]+1]++
+			}
+			for c, rows := range place[1:] {
+				if rows > 0 {
+					t.runs = append(t.runs, uint32(c)|uint32(rows)<<16)
+				}
+			}
+			for c := 1; c < len(place); c++ {
+				place[c] += place[c-1]
+			}
+			for r := range n {
+				at := &place[count[r]]
+				t.rowList[list+int(*at)] = uint16(r)
+				*at++
+			}
+			for _, r := range t.rowList[list : list+n] {
+				for range count[r] {
+					p := next[r]
+					t.off[k] = uint16((int(colIdx[p]) - cb*t.colBlock) * offsetUnit)
+					t.perm[k] = p
+					next[r]++
+					k++
+				}
+			}
+			list += n
+			tl.runEnd = len(t.runs)
+			t.tiles[rb*t.colBlocks+cb] = tl
+		}
+	}
+	return t
+}
+
+// end returns the first non-zero after tile i.
+func (t *tiled) end(i int) int {
+	if i+1 < len(t.tiles) {
+		return t.tiles[i+1].nnz
+	}
+	return len(t.off)
+}
+
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// forms are the execution forms of a pattern: of the matrix, in whose order its
+// values are stored, and of the transpose.
+type forms struct {
+	forward, transposed *tiled
+	// source is where each value of the transposed form is stored.
+	source []int32
+}
+
+type (
+	forwardKey struct{}
+	formsKey   struct{}
+)
+
+// forwardForm returns the form of a pattern at its present version.
+func forwardForm(p *sparse.Pattern) *tiled {
+	return sparse.Derived(p, forwardKey{}, func(old *tiled) *tiled {
+		return buildTiled(old, p.Rows(), p.Cols(), p.RowPtr(), p.ColIdx())
+	})
+}
+
+// bothForms returns the form of a pattern and that of its transpose.
+func bothForms(p *sparse.Pattern) *forms {
+	forward, tr := forwardForm(p), p.Transposed()
+	return sparse.Derived(p, formsKey{}, func(old *forms) *forms {
+		f := old
+		if f == nil {
+			f = &forms{}
+		}
+		f.forward = forward
+		f.transposed = buildTiled(f.transposed, p.Cols(), p.Rows(), tr.RowPtr, tr.ColIdx)
+		stored := make([]int32, p.NNZ())
+		for k, pos := range forward.perm {
+			stored[pos] = int32(k)
+		}
+		f.source = resized(f.source, p.NNZ())
+		for k, entry := range f.transposed.perm {
+			f.source[k] = stored[tr.Perm[entry]]
+		}
+		return f
+	})
+}
