@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,6 +44,9 @@ type Program struct {
 func Compile(b ops.Backend, c ProgramConfig) (*Program, error) {
 	if c.Model == nil || c.Features < 1 {
 		return nil, fmt.Errorf("nn: compiling needs a model and the number of features, got %T and %d", c.Model, c.Features)
+	}
+	if c.Batch > math.MaxInt32/c.Features {
+		return nil, fmt.Errorf("nn: a batch of %d samples of %d features is too large", c.Batch, c.Features)
 	}
 	panels, err := ops.NewPanels(c.Batch)
 	if err != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -111,9 +112,9 @@ type LayerInfo struct {
 
 func (c *Config) runInfo(params []*nn.Param) RunInfo {
 	info := RunInfo{
-		Optimizer: fmt.Sprintf("%s %+v", c.Optimizer.Rule.Name(), c.Optimizer),
-		LR:        fmt.Sprintf("%T %+v", c.LR, c.LR),
-		Masks:     fmt.Sprintf("%s %+v", c.Masks.Method.Name, c.Masks.Schedule),
+		Optimizer: describe(c.Optimizer.Rule.Name(), c.Optimizer),
+		LR:        describe(strings.TrimPrefix(fmt.Sprintf("%T", c.LR), "*"), c.LR),
+		Masks:     describe(c.Masks.Method.Name, c.Masks.Schedule),
 		Epochs:    c.Epochs,
 		Batch:     c.Batch,
 		Seed:      c.Seed,
@@ -124,6 +125,16 @@ func (c *Config) runInfo(params []*nn.Param) RunInfo {
 		info.Layers = append(info.Layers, LayerInfo{p.Name, p.Shape, p.NNZ()})
 	}
 	return info
+}
+
+// describe names a configuration and lists its numbers as JSON, which looks
+// through pointers.
+func describe(name string, v any) string {
+	numbers, err := json.Marshal(v)
+	if err != nil { // such as an infinity, which Check refuses
+		return fmt.Sprintf("%s %+v", name, v)
+	}
+	return name + " " + string(numbers)
 }
 
 // differences lists what keeps a run from being resumed with this description.

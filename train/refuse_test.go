@@ -45,11 +45,11 @@ func TestResumeWithOtherSettings(t *testing.T) {
 		reasons []string
 	}{
 		"rule":     {func(c *train.Config) { c.Optimizer.Rule = optim.Adam{} }, []string{"optimizer was sgd", "is now adam"}},
-		"momentum": {func(c *train.Config) { c.Optimizer.Rule = optim.SGD{Momentum: 0.8} }, []string{"optimizer", "Momentum:0.9", "Momentum:0.8"}},
-		"clipping": {func(c *train.Config) { c.Optimizer.ClipNorm = 3 }, []string{"optimizer", "ClipNorm:2", "ClipNorm:3"}},
+		"momentum": {func(c *train.Config) { c.Optimizer.Rule = optim.SGD{Momentum: 0.8} }, []string{"optimizer", `"Momentum":0.9`, `"Momentum":0.8`}},
+		"clipping": {func(c *train.Config) { c.Optimizer.ClipNorm = 3 }, []string{"optimizer", `"ClipNorm":2`, `"ClipNorm":3`}},
 		"rate":     {func(c *train.Config) { c.LR = optim.Constant(0.5) }, []string{"learning rate was optim.Warmup", "is now optim.Constant 0.5"}},
 		"method":   {func(c *train.Config) { c.Masks.Method = rigl.SET() }, []string{"mask training was rigl", "is now set"}},
-		"schedule": {func(c *train.Config) { c.Masks.Schedule.Every = 8 }, []string{"mask training", "Every:7", "Every:8"}},
+		"schedule": {func(c *train.Config) { c.Masks.Schedule.Every = 8 }, []string{"mask training", `"Every":7`, `"Every":8`}},
 		"epochs":   {func(c *train.Config) { c.Epochs = 9 }, []string{"number of epochs was 4, is now 9"}},
 		"batch":    {func(c *train.Config) { c.Batch = 16 }, []string{"batch size was 32, is now 16"}},
 		"seed":     {func(c *train.Config) { c.Seed = 6 }, []string{"seed was 5, is now 6"}},
@@ -142,4 +142,14 @@ func TestResumeBeforeTheFirstCheckpoint(t *testing.T) {
 	fit(t, resumed(c))
 	assert.Equal(t, []string{"the run has no checkpoint yet: starting from the beginning"}, seen.warnings)
 	assert.Equal(t, want, outcomeOf(t, c.Dir))
+}
+
+// Settings behind pointers are described by what they point to, which another
+// process can find again.
+func TestResumeWithSettingsBehindPointers(t *testing.T) {
+	c := inDir(t, nil)
+	interrupt(t, c, 13)
+	rule, lr := c.Optimizer.Rule.(optim.SGD), c.LR.(optim.Cosine)
+	c.Optimizer.Rule, c.LR = &rule, &lr
+	learner(t, resumed(c))
 }
