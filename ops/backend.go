@@ -45,8 +45,7 @@ type Backend interface {
 
 	// Order tells how the values of a pattern are stored here at its present
 	// version: element k of a tensor of values belongs to the CSR position
-	// Order(p)[k]. Nil stands for CSR order. The slice must not be written to
-	// and is stale after an update of the pattern.
+	// Order(p)[k]. Nil stands for CSR order. The slice is the caller's.
 	Order(p *sparse.Pattern) []int32
 
 	// New returns a zeroed tensor on the device, of Dtype or of tensor.Int32.

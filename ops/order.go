@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -67,7 +66,7 @@ func orderOf(b Backend, p *sparse.Pattern) []int32 {
 // the Delta it returns is in the backend's order before and after, as Move
 // wants it.
 func UpdatePattern(b Backend, p *sparse.Pattern, drop []int32, grow []int64) (*sparse.Delta, error) {
-	before := slices.Clone(b.Order(p))
+	before := b.Order(p)
 	d, err := p.Update(drop, grow)
 	if err != nil || before == nil {
 		return d, err

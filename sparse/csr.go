@@ -106,7 +106,7 @@ func (m *CSR[T]) COO() *COO[T] {
 // CSC returns a copy in compressed sparse columns.
 func (m *CSR[T]) CSC() *CSC[T] {
 	t := m.Transposed()
-	c := &CSC[T]{Rows: m.rows, Cols: m.cols, ColPtr: slices.Clone(t.RowPtr), RowIdx: slices.Clone(t.ColIdx),
+	c := &CSC[T]{Rows: m.rows, Cols: m.cols, ColPtr: t.RowPtr, RowIdx: t.ColIdx,
 		Values: make([]T, m.NNZ())}
 	for k, p := range t.Perm {
 		c.Values[k] = m.Values[p]

@@ -9,30 +9,23 @@ type Transposed struct {
 	Perm   []int32 // the pattern's position of each entry
 }
 
-// Transposed returns the index of the transpose at the pattern's present
-// version. The index is built on first use and kept until an update; a result
-// held across an update is stale. It must not be written to.
+// Transposed builds the index of the transpose. It costs two int32 a non-zero
+// and is not kept: what a kernel needs all the time it derives once, see
+// [Derived].
 func (p *Pattern) Transposed() *Transposed {
-	return Derived(p, transposedKey{}, func(old *Transposed) *Transposed {
-		t := old
-		if t == nil {
-			t = &Transposed{}
-		}
-		t.RowPtr = resize(t.RowPtr, p.cols+1)
-		t.ColIdx = resize(t.ColIdx, p.NNZ())
-		t.Perm = resize(t.Perm, p.NNZ())
-		t.fill(p)
-		return t
-	})
+	t := &Transposed{
+		RowPtr: make([]int32, p.cols+1),
+		ColIdx: make([]int32, p.NNZ()),
+		Perm:   make([]int32, p.NNZ()),
+	}
+	t.fill(p)
+	return t
 }
-
-type transposedKey struct{}
 
 // fill is a counting sort by column. RowPtr is used shifted by one while rows
 // are placed: RowPtr[j+1] is the next free entry of column j, and ends as the
 // end of column j, which is the start of column j+1.
 func (t *Transposed) fill(p *Pattern) {
-	clear(t.RowPtr)
 	for _, j := range p.colIdx {
 		if int(j)+2 < len(t.RowPtr) {
 			t.RowPtr[j+2]++
@@ -49,13 +42,4 @@ func (t *Transposed) fill(p *Pattern) {
 			*next++
 		}
 	}
-}
-
-// resize returns a slice of length n, reusing s where it is large enough. The
-// contents are unspecified.
-func resize[T any](s []T, n int) []T {
-	if s == nil || cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

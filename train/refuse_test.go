@@ -149,7 +149,7 @@ func TestResumeBeforeTheFirstCheckpoint(t *testing.T) {
 func TestResumeWithSettingsBehindPointers(t *testing.T) {
 	c := inDir(t, nil)
 	interrupt(t, c, 13)
-	rule, lr := c.Optimizer.Rule.(optim.SGD), c.LR.(optim.Cosine)
+	rule, lr := c.Optimizer.Rule.(optim.SGD), c.LR.(optim.Warmup)
 	c.Optimizer.Rule, c.LR = &rule, &lr
 	learner(t, resumed(c))
 }

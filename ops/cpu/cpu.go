@@ -71,7 +71,11 @@ func (b *Backend) New(dt tensor.Dtype, shape ...int) (*tensor.Dense, error) {
 }
 
 // Order is that of the tiled form, in which the kernels read the values.
-func (b *Backend) Order(p *sparse.Pattern) []int32 { return forwardForm(p).perm }
+func (b *Backend) Order(p *sparse.Pattern) []int32 {
+	order := make([]int32, p.NNZ())
+	forwardForm(p).walk(p.RowPtr(), func(k int, pos int32) { order[k] = pos })
+	return order
+}
 
 // Upload copies src into dst.
 func (b *Backend) Upload(dst *tensor.Dense, src []float32) error {

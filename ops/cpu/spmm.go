@@ -15,7 +15,6 @@ type spmm struct {
 	pattern   *sparse.Pattern
 	panels    ops.Panels
 	transpose bool
-	turned    []float32 // values in the order of the transposed form
 
 	form    *tiled
 	w, x, y []float32
@@ -38,11 +37,10 @@ func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 		// the values through a permutation once a panel.
 		f := bothForms(k.pattern)
 		k.form = f.transposed
-		k.turned = resized(k.turned, len(f.source))
 		for i, at := range f.source {
-			k.turned[i] = k.w[at]
+			f.turned[i] = k.w[at]
 		}
-		k.w = k.turned
+		k.w = f.turned
 	}
 	return k.panels.Count * k.form.rowBlocks, nil
 }

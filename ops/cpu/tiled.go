@@ -21,7 +21,6 @@ type tiled struct {
 	rowBlocks, colBlocks int // counts
 
 	off     []uint16 // of each non-zero, in tile order
-	perm    []int32  // the CSR position of each non-zero
 	rowList []uint16 // rows of each tile inside their block, sorted by count
 	runs    []uint32 // count | rows<<16
 	tiles   []tile   // row block by row block
@@ -79,7 +78,6 @@ func buildTiled(old *tiled, rows, cols int, rowPtr, colIdx []int32) *tiled {
 	t.rowBlock, t.colBlock = blockSizes(rows, cols, nnz)
 	t.rowBlocks, t.colBlocks = ceil(rows, t.rowBlock), max(ceil(cols, t.colBlock), 1)
 	t.off = resized(t.off, nnz)
-	t.perm = resized(t.perm, nnz)
 	t.rowList = resized(t.rowList, t.colBlocks*rows+listPadding)
 	clear(t.rowList[t.colBlocks*rows:])
 	t.tiles = resized(t.tiles, t.rowBlocks*t.colBlocks)
@@ -121,7 +119,6 @@ func buildTiled(old *tiled, rows, cols int, rowPtr, colIdx []int32) *tiled {
 				for range count[r] {
 					p := next[r]
 					t.off[k] = uint16((int(colIdx[p]) - cb*t.colBlock) * offsetUnit)
-					t.perm[k] = p
 					next[r]++
 					k++
 				}
@@ -132,6 +129,31 @@ func buildTiled(old *tiled, rows, cols int, rowPtr, colIdx []int32) *tiled {
 		}
 	}
 	return t
+}
+
+// walk calls f with each non-zero and its CSR position. The positions are not
+// kept: they would be as large as the values, and only files and mask updates
+// ask for them.
+func (t *tiled) walk(rowPtr []int32, f func(k int, pos int32)) {
+	k := 0
+	next := make([]int32, t.rowBlock)
+	for i, tl := range t.tiles {
+		if first := i / t.colBlocks * t.rowBlock; i%t.colBlocks == 0 {
+			copy(next, rowPtr[first:min(first+t.rowBlock, t.rows)])
+		}
+		rows := t.rowList[tl.list:]
+		for _, run := range t.runs[tl.run:tl.runEnd] {
+			count, n := int32(run&0xffff), run>>16
+			for _, r := range rows[:n] {
+				for range count {
+					f(k, next[r])
+					next[r]++
+					k++
+				}
+			}
+			rows = rows[n:]
+		}
+	}
 }
 
 // end returns the first non-zero after tile i.
@@ -155,6 +177,8 @@ type forms struct {
 	forward, transposed *tiled
 	// source is where each value of the transposed form is stored.
 	source []int32
+	// turned is room for the values in that order.
+	turned []float32
 }
 
 type (
@@ -171,22 +195,20 @@ func forwardForm(p *sparse.Pattern) *tiled {
 
 // bothForms returns the form of a pattern and that of its transpose.
 func bothForms(p *sparse.Pattern) *forms {
-	forward, tr := forwardForm(p), p.Transposed()
+	forward := forwardForm(p)
 	return sparse.Derived(p, formsKey{}, func(old *forms) *forms {
 		f := old
 		if f == nil {
 			f = &forms{}
 		}
+		tr := p.Transposed()
 		f.forward = forward
 		f.transposed = buildTiled(f.transposed, p.Cols(), p.Rows(), tr.RowPtr, tr.ColIdx)
-		stored := make([]int32, p.NNZ())
-		for k, pos := range forward.perm {
-			stored[pos] = int32(k)
-		}
+		stored := tr.ColIdx // its indices have served
+		forward.walk(p.RowPtr(), func(k int, pos int32) { stored[pos] = int32(k) })
 		f.source = resized(f.source, p.NNZ())
-		for k, entry := range f.transposed.perm {
-			f.source[k] = stored[tr.Perm[entry]]
-		}
+		f.transposed.walk(tr.RowPtr, func(k int, entry int32) { f.source[k] = stored[tr.Perm[entry]] })
+		f.turned = resized(f.turned, p.NNZ())
 		return f
 	})
 }
