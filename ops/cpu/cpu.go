@@ -8,6 +8,7 @@ package cpu
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 
 	"gorgonia.org/tensor"
@@ -35,8 +36,34 @@ func New() *Backend { return NewThreads(runtime.GOMAXPROCS(0)) }
 // the best instruction set of the processor, or the one that the environment
 // variable Env names; if that cannot be had, every Plan says so.
 func NewThreads(n int) *Backend {
-	set, err := chosenISA()
-	b := &Backend{pool: newPool(max(n, 1)), isa: set, kernels: kernelsOf(set), err: err}
+	set, err := chosenISA(os.Getenv(Env))
+	return newBackend(n, set, err)
+}
+
+// Options say how a backend is made.
+type Options struct {
+	Threads int    // GOMAXPROCS if 0
+	ISA     string // avx512, avx2 or generic; the best of the processor if empty
+}
+
+// Open returns a backend with these options, or an error if the processor does
+// not have the instruction set.
+func Open(o Options) (*Backend, error) {
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("cpu: %d threads", o.Threads)
+	}
+	if o.Threads == 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	set, err := chosenISA(o.ISA)
+	if err != nil {
+		return nil, err
+	}
+	return newBackend(o.Threads, set, nil), nil
+}
+
+func newBackend(threads int, set isa, err error) *Backend {
+	b := &Backend{pool: newPool(max(threads, 1)), isa: set, kernels: kernelsOf(set), err: err}
 	// The workers hold the pool, not the backend, so a backend that nobody
 	// holds any more releases them.
 	runtime.AddCleanup(b, (*pool).close, b.pool)

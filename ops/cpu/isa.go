@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -24,19 +23,19 @@ func (i isa) String() string { return isaNames[i] }
 // for measuring: avx512, avx2 or generic.
 const Env = "RIGEL_CPU"
 
-// chosenISA returns what Env asks for, or the best that this processor has.
-func chosenISA() (isa, error) {
+// chosenISA returns the instruction set of this name, or the best that this
+// processor has if there is no name.
+func chosenISA(name string) (isa, error) {
 	best := detectISA()
-	name := os.Getenv(Env)
 	if name == "" {
 		return best, nil
 	}
 	i := isa(slices.Index(isaNames, name))
 	switch {
 	case i < 0:
-		return generic, fmt.Errorf("cpu: %s=%q, want one of %s", Env, name, strings.Join(isaNames, ", "))
+		return generic, fmt.Errorf("cpu: instruction set %q (%s), want one of %s", name, Env, strings.Join(isaNames, ", "))
 	case i > best:
-		return generic, fmt.Errorf("cpu: %s=%s, but the best that this processor and program have is %s", Env, name, best)
+		return generic, fmt.Errorf("cpu: instruction set %s (%s): the best that this processor and program have is %s", name, Env, best)
 	}
 	return i, nil
 }

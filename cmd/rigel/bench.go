@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rigel-ml/rigel/ops/cpu"
+)
+
+// benchOptions are the flags of rigel bench.
+type benchOptions struct {
+	op       string
+	m, k, n  int
+	sparsity float64
+	threads  int
+	kernel   string
+	reps     int
+	json     bool
+}
+
+// measurement is what rigel bench reports.
+type measurement struct {
+	Op         string  `json:"op"`
+	M          int     `json:"m"`
+	K          int     `json:"k"`
+	N          int     `json:"n"`
+	Sparsity   float64 `json:"sparsity"`
+	NNZ        int     `json:"nnz"`
+	Threads    int     `json:"threads"`
+	Kernel     string  `json:"kernel"`
+	MS         float64 `json:"ms"`     // best
+	GFLOPS     float64 `json:"gflops"` // best
+	MedianMS   float64 `json:"median_ms"`
+	MedianRate float64 `json:"median_gflops"`
+}
+
+// problem is something to time: one run of it and the useful floating-point
+// operations in it.
+type problem struct {
+	run   func() error
+	nnz   int
+	flops float64
+}
+
+// problems makes a problem by the name of -op.
+var problems = map[string]func(b *cpu.Backend, o benchOptions) (problem, error){
+	"spmm": sparseProblem, "spmmt": sparseProblem, "sddmm": sparseProblem,
+	"gemm": gemmProblem, "topk": topKProblem, "step": stepProblem,
+}
+
+func parseBench(args []string) (o benchOptions, err error) {
+	fs := flag.NewFlagSet("rigel bench", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	names := strings.Join(slices.Sorted(maps.Keys(problems)), ", ")
+	fs.StringVar(&o.op, "op", "spmm", "what to time: "+names)
+	fs.IntVar(&o.m, "m", 1024, "rows of the weight: output features; of a step, the hidden width")
+	fs.IntVar(&o.k, "k", 1024, "columns of the weight: input features")
+	fs.IntVar(&o.n, "n", 256, "batch")
+	fs.Float64Var(&o.sparsity, "sparsity", 0.9, "share of weights left out")
+	fs.IntVar(&o.threads, "threads", 1, "threads")
+	fs.StringVar(&o.kernel, "kernel", "auto", "instruction set: auto, avx512, avx2, generic")
+	fs.IntVar(&o.reps, "reps", 20, "runs to time")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object")
+	if err := fs.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			fmt.Fprintln(os.Stderr, "rigel bench times a kernel, or a training step of k-m-m-10 with Adam. Flags:")
+			fs.SetOutput(os.Stderr)
+			fs.PrintDefaults()
+			return o, err
+		}
+		return o, usageError{err}
+	}
+	_, known := problems[o.op]
+	switch {
+	case fs.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	case !known:
+		err = fmt.Errorf("-op %q, want one of %s", o.op, names)
+	case o.m < 1 || o.k < 1 || o.n < 1 || o.reps < 1 || o.threads < 1:
+		err = fmt.Errorf("-m, -k, -n, -reps and -threads want at least 1")
+	case !(o.sparsity >= 0 && o.sparsity < 1):
+		err = fmt.Errorf("-sparsity %v, want 0 or more and below 1", o.sparsity)
+	}
+	if err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+func bench(args []string, w io.Writer) error {
+	o, err := parseBench(args)
+	if err != nil {
+		return err
+	}
+	set := o.kernel
+	if set == "auto" {
+		set = ""
+	}
+	backend, err := cpu.Open(cpu.Options{Threads: o.threads, ISA: set})
+	if err != nil {
+		return usageError{err}
+	}
+	defer backend.Close()
+	p, err := problems[o.op](backend, o)
+	if err != nil {
+		return err
+	}
+	best, median, err := timeRuns(p.run, o.reps)
+	if err != nil {
+		return err
+	}
+	m := measurement{Op: o.op, M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity, NNZ: p.nnz, Threads: o.threads, Kernel: backend.ISA(),
+		MS: 1e3 * best, GFLOPS: p.flops / best / 1e9, MedianMS: 1e3 * median, MedianRate: p.flops / median / 1e9}
+	if o.json {
+		return json.NewEncoder(w).Encode(m)
+	}
+	_, err = fmt.Fprintf(w, "%s %d×%d×%d, sparsity %.3g (%d weights), %d threads, %s: best %.4f ms, %.1f GFLOP/s; median %.4f ms, %.1f GFLOP/s\n",
+		m.Op, m.M, m.K, m.N, m.Sparsity, m.NNZ, m.Threads, m.Kernel, m.MS, m.GFLOPS, m.MedianMS, m.MedianRate)
+	return err
+}
+
+// timeRuns returns the best and the median seconds of so many runs, after two
+// that warm up.
+func timeRuns(run func() error, reps int) (best, median float64, err error) {
+	times := make([]float64, 0, reps)
+	for i := range reps + 2 {
+		start := time.Now()
+		if err := run(); err != nil {
+			return 0, 0, err
+		}
+		if i >= 2 {
+			times = append(times, time.Since(start).Seconds())
+		}
+	}
+	slices.Sort(times)
+	return times[0], times[len(times)/2], nil
+}
