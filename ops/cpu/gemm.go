@@ -70,7 +70,7 @@ func planLinearGrad(b *Backend, s ops.LinearGrad) computation {
 
 func (k *linearGrad) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.dy, k.dw = in[0].Float32s(), out.Float32s()
-	k.strips.fill(in[1].Float32s())
+	k.strips.fill(k.b.kernels, in[1].Float32s())
 	return blocks(k.rows), nil
 }
 
@@ -117,19 +117,14 @@ func newStrips(cols int, p ops.Panels) strips {
 }
 
 // fill transposes X. Features past the last are zeros.
-func (s *strips) fill(x []float32) {
+func (s *strips) fill(k *kernels, x []float32) {
 	width := s.panels.Width
 	for j := range s.count {
 		first := j * stripWidth
-		n := min(stripWidth, s.cols-first)
 		for c := range s.panels.Count {
 			src := panel(x, c, s.cols, width)[first*width:]
 			dst := s.data[(j*s.panels.Count+c)*width*stripWidth:]
-			for f := range n {
-				for b, v := range src[f*width : (f+1)*width] {
-					dst[b*stripWidth+f] = v
-				}
-			}
+			k.transpose(dst, stripWidth, src, width, min(stripWidth, s.cols-first), width)
 		}
 	}
 }

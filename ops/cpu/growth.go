@@ -46,7 +46,7 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 		return nil, nil
 	}
 	k.dy = dy.Float32s()
-	k.strips.fill(x.Float32s())
+	k.strips.fill(k.b.kernels, x.Float32s())
 	k.dropped = slices.Grow(k.dropped[:0], k.Pattern.NNZ())[:k.Pattern.NNZ()]
 	clear(k.dropped)
 	for _, p := range dropped {

@@ -49,7 +49,39 @@ type kernels struct {
 	sddmm func(t *tiled, i int, g, x, dy []float32, width int)
 	// gemm computes a block of a dense product; see gemmBlock.
 	gemm func(g gemmBlock)
+
+	// Elementwise, over slices of equal length; see the generic ones for the
+	// formulas.
+	relu     func(y, x []float32)
+	reluGrad func(dx, y, dy []float32)
+	addConst func(y, x []float32, c *float32)
+	sgd      func(w, g []float32, c *sgdConsts)
+	momentum func(w, g, v []float32, c *momentumConsts)
+	nesterov func(w, g, v []float32, c *momentumConsts)
+	adam     func(w, g, m, v []float32, c *adamConsts)
+	adamw    func(w, g, m, v []float32, c *adamConsts)
+
+	// transpose writes the rows × cols block at src into dst, where it is cols ×
+	// rows. Strides count numbers.
+	transpose func(dst []float32, dstStride int, src []float32, srcStride, rows, cols int)
 }
+
+// The constants of an update, in the order in which the assembly reads them.
+type (
+	sgdConsts struct {
+		gradScale, l2, lr float32
+	}
+	momentumConsts struct {
+		gradScale, l2, lr, momentum float32
+	}
+	adamConsts struct {
+		gradScale               float32
+		decay                   float32 // L2, or for AdamW what the weight is multiplied by
+		beta1, oneMinusBeta1    float32
+		beta2, oneMinusBeta2    float32
+		lr, correction, epsilon float32 // lr over the first bias correction, 1 over the second
+	}
+)
 
 // Flags of kernels.spmm; the generator of the assembly has the same.
 const (

@@ -32,7 +32,7 @@ func kernelsOf(i isa) *kernels {
 }
 
 var (
-	avx512Kernels = kernels{
+	avx512Kernels = elementwiseBy(kernels{
 		spmm: spmmBy(map[int]spmmTile{
 			64: spmmTile64AVX512, 32: spmmTile32AVX512, 16: spmmTile16AVX512, 8: spmmTile8AVX2}),
 		sddmm: sddmmBy(map[int]sddmmTile{
@@ -42,8 +42,8 @@ var (
 			{6, 32, gemm6x32AVX512}, {2, 32, gemm2x32AVX512}, {1, 32, gemm1x32AVX512},
 			{6, 16, gemm6x16AVX512}, {2, 16, gemm2x16AVX512}, {1, 16, gemm1x16AVX512},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}
-	avx2Kernels = kernels{
+	}, vectors{16, reluAVX512, addConstAVX512, reluGradAVX512, sgdAVX512, momentumAVX512, nesterovAVX512, adamAVX512, adamwAVX512})
+	avx2Kernels = elementwiseBy(kernels{
 		spmm: spmmBy(map[int]spmmTile{
 			64: spmmTile64AVX2, 32: spmmTile32AVX2, 16: spmmTile16AVX2, 8: spmmTile8AVX2}),
 		sddmm: sddmmBy(map[int]sddmmTile{
@@ -51,7 +51,7 @@ var (
 		gemm: gemmBy([]gemmTile{
 			{6, 16, gemm6x16AVX2}, {2, 16, gemm2x16AVX2}, {1, 16, gemm1x16AVX2},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}
+	}, vectors{8, reluAVX2, addConstAVX2, reluGradAVX2, sgdAVX2, momentumAVX2, nesterovAVX2, adamAVX2, adamwAVX2})
 )
 
 // The kernels in assembly take pointers. What a pointer's slice must hold is
@@ -131,4 +131,78 @@ func truth(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// vectors are the elementwise kernels of an instruction set. They take numbers
+// that fill whole vectors of so many lanes.
+type vectors struct {
+	lanes          int
+	relu, addConst func(n int, c, y, x *float32)
+	reluGrad       func(n int, c, dx, y, dy *float32)
+	sgd            func(n int, c, w, g *float32)
+	momentum       func(n int, c, w, g, v *float32)
+	nesterov       func(n int, c, w, g, v *float32)
+	adam           func(n int, c, w, g, m, v *float32)
+	adamw          func(n int, c, w, g, m, v *float32)
+}
+
+// elementwiseBy completes kernels with the elementwise ones; what is left of a
+// slice after the last whole vector is done in Go.
+func elementwiseBy(k kernels, v vectors) kernels {
+	whole := func(n int) int { return n / v.lanes * v.lanes }
+	k.relu = func(y, x []float32) {
+		n := whole(len(y))
+		v.relu(n, nil, unsafe.SliceData(y), unsafe.SliceData(x))
+		reluGeneric(y[n:], x[n:])
+	}
+	k.addConst = func(y, x []float32, c *float32) {
+		n := whole(len(y))
+		v.addConst(n, c, unsafe.SliceData(y), unsafe.SliceData(x))
+		addConstGeneric(y[n:], x[n:], c)
+	}
+	k.reluGrad = func(dx, y, dy []float32) {
+		n := whole(len(y))
+		v.reluGrad(n, nil, unsafe.SliceData(dx), unsafe.SliceData(y), unsafe.SliceData(dy))
+		reluGradGeneric(dx[n:], y[n:], dy[n:])
+	}
+	k.sgd = func(w, g []float32, c *sgdConsts) {
+		n := whole(len(w))
+		v.sgd(n, &c.gradScale, unsafe.SliceData(w), unsafe.SliceData(g))
+		sgdGeneric(w[n:], g[n:], c)
+	}
+	withVelocity := func(vector func(n int, c, w, g, v *float32), rest func(w, g, v []float32, c *momentumConsts)) func(w, g, v []float32, c *momentumConsts) {
+		return func(w, g, v []float32, c *momentumConsts) {
+			n := whole(len(w))
+			vector(n, &c.gradScale, unsafe.SliceData(w), unsafe.SliceData(g), unsafe.SliceData(v))
+			rest(w[n:], g[n:], v[n:], c)
+		}
+	}
+	k.momentum, k.nesterov = withVelocity(v.momentum, momentumGeneric), withVelocity(v.nesterov, nesterovGeneric)
+	withMoments := func(vector func(n int, c, w, g, m, v *float32), rest func(w, g, m, v []float32, c *adamConsts)) func(w, g, m, v []float32, c *adamConsts) {
+		return func(w, g, m, v []float32, c *adamConsts) {
+			n := whole(len(w))
+			vector(n, &c.gradScale, unsafe.SliceData(w), unsafe.SliceData(g), unsafe.SliceData(m), unsafe.SliceData(v))
+			rest(w[n:], g[n:], m[n:], v[n:], c)
+		}
+	}
+	k.adam, k.adamw = withMoments(v.adam, adamGeneric), withMoments(v.adamw, adamwGeneric)
+	k.transpose = transposeSquares
+	return k
+}
+
+// transposeSquares transposes in squares of 8 × 8, which go through registers,
+// and the edges one by one.
+func transposeSquares(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
+	for r := 0; r < rows; r += 8 {
+		n := min(8, rows-r)
+		c := 0
+		if n == 8 {
+			for ; c+8 <= cols; c += 8 {
+				transpose8AVX2(&dst[c*dstStride+r], 4*dstStride, &src[r*srcStride+c], 4*srcStride)
+			}
+		}
+		if c < cols {
+			transposeGeneric(dst[c*dstStride+r:], dstStride, src[r*srcStride+c:], srcStride, n, cols-c)
+		}
+	}
 }

@@ -3556,3 +3556,599 @@ overwrite:
 	ADDQ    CX, AX
 	VZEROUPPER
 	RET
+
+// func reluAVX512(n int, c *float32, y *float32, x *float32)
+// Requires: AVX, AVX512F
+TEXT ·reluAVX512(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  y+16(FP), CX
+	MOVQ  x+24(FP), DX
+	XORQ  BX, BX
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VPXORD  Z1, Z1, Z1
+	VMOVUPS (DX)(BX*1), Z0
+	VMAXPS  Z0, Z1, Z0
+	VMOVUPS Z0, (CX)(BX*1)
+	ADDQ    $0x40, BX
+	CMPQ    BX, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX512(n int, c *float32, dx *float32, y *float32, dy *float32)
+// Requires: AVX, AVX512F
+TEXT ·reluGradAVX512(SB), NOSPLIT, $0-40
+	MOVQ  n+0(FP), AX
+	MOVQ  dx+16(FP), CX
+	MOVQ  y+24(FP), DX
+	MOVQ  dy+32(FP), BX
+	XORQ  SI, SI
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VPXORD    Z2, Z2, Z2
+	VMOVUPS   (DX)(SI*1), Z1
+	VMOVUPS   (BX)(SI*1), Z0
+	VCMPPS    $0x1e, Z2, Z1, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (CX)(SI*1)
+	ADDQ      $0x40, SI
+	CMPQ      SI, AX
+	JL        loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func addConstAVX512(n int, c *float32, y *float32, x *float32)
+// Requires: AVX, AVX512F
+TEXT ·addConstAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	MOVQ         y+16(FP), CX
+	MOVQ         x+24(FP), DX
+	XORQ         BX, BX
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VADDPS  (DX)(BX*1), Z0, Z1
+	VMOVUPS Z1, (CX)(BX*1)
+	ADDQ    $0x40, BX
+	CMPQ    BX, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sgdAVX512(n int, c *float32, w *float32, dw *float32)
+// Requires: AVX, AVX512F
+TEXT ·sgdAVX512(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	XORQ         BX, BX
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(BX*1), Z3
+	VMULPS       (DX)(BX*1), Z0, Z4
+	VFMADD231PS  Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z3
+	VMOVUPS      Z3, (CX)(BX*1)
+	ADDQ         $0x40, BX
+	CMPQ         BX, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func momentumAVX512(n int, c *float32, w *float32, dw *float32, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·momentumAVX512(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         v+32(FP), BX
+	XORQ         SI, SI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(SI*1), Z4
+	VMULPS       (DX)(SI*1), Z0, Z5
+	VFMADD231PS  Z1, Z4, Z5
+	VMULPS       (BX)(SI*1), Z3, Z6
+	VADDPS       Z5, Z6, Z6
+	VMOVUPS      Z6, (BX)(SI*1)
+	VFNMADD231PS Z2, Z6, Z4
+	VMOVUPS      Z4, (CX)(SI*1)
+	ADDQ         $0x40, SI
+	CMPQ         SI, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func nesterovAVX512(n int, c *float32, w *float32, dw *float32, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·nesterovAVX512(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         v+32(FP), BX
+	XORQ         SI, SI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(SI*1), Z4
+	VMULPS       (DX)(SI*1), Z0, Z5
+	VFMADD231PS  Z1, Z4, Z5
+	VMULPS       (BX)(SI*1), Z3, Z6
+	VADDPS       Z5, Z6, Z6
+	VMOVUPS      Z6, (BX)(SI*1)
+	VFMADD231PS  Z3, Z6, Z5
+	VFNMADD231PS Z2, Z5, Z4
+	VMOVUPS      Z4, (CX)(SI*1)
+	ADDQ         $0x40, SI
+	CMPQ         SI, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamAVX512(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·adamAVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	VBROADCASTSS 16(CX), Z4
+	VBROADCASTSS 20(CX), Z5
+	VBROADCASTSS 24(CX), Z6
+	VBROADCASTSS 28(CX), Z7
+	VBROADCASTSS 32(CX), Z8
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         m+32(FP), BX
+	MOVQ         v+40(FP), SI
+	XORQ         DI, DI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS     (CX)(DI*1), Z9
+	VMULPS      (DX)(DI*1), Z0, Z10
+	VFMADD231PS Z1, Z9, Z10
+	VMULPS      (BX)(DI*1), Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VMOVUPS     Z11, (BX)(DI*1)
+	VMULPS      Z10, Z10, Z10
+	VMULPS      (SI)(DI*1), Z4, Z12
+	VFMADD231PS Z5, Z10, Z12
+	VMOVUPS     Z12, (SI)(DI*1)
+	VMULPS      Z7, Z12, Z12
+	VSQRTPS     Z12, Z12
+	VADDPS      Z8, Z12, Z12
+	VMULPS      Z6, Z11, Z11
+	VDIVPS      Z12, Z11, Z11
+	VSUBPS      Z11, Z9, Z9
+	VMOVUPS     Z9, (CX)(DI*1)
+	ADDQ        $0x40, DI
+	CMPQ        DI, AX
+	JL          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamwAVX512(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·adamwAVX512(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	VBROADCASTSS 16(CX), Z4
+	VBROADCASTSS 20(CX), Z5
+	VBROADCASTSS 24(CX), Z6
+	VBROADCASTSS 28(CX), Z7
+	VBROADCASTSS 32(CX), Z8
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         m+32(FP), BX
+	MOVQ         v+40(FP), SI
+	XORQ         DI, DI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS     (CX)(DI*1), Z9
+	VMULPS      (DX)(DI*1), Z0, Z10
+	VMULPS      Z1, Z9, Z9
+	VMULPS      (BX)(DI*1), Z2, Z11
+	VFMADD231PS Z3, Z10, Z11
+	VMOVUPS     Z11, (BX)(DI*1)
+	VMULPS      Z10, Z10, Z10
+	VMULPS      (SI)(DI*1), Z4, Z12
+	VFMADD231PS Z5, Z10, Z12
+	VMOVUPS     Z12, (SI)(DI*1)
+	VMULPS      Z7, Z12, Z12
+	VSQRTPS     Z12, Z12
+	VADDPS      Z8, Z12, Z12
+	VMULPS      Z6, Z11, Z11
+	VDIVPS      Z12, Z11, Z11
+	VSUBPS      Z11, Z9, Z9
+	VMOVUPS     Z9, (CX)(DI*1)
+	ADDQ        $0x40, DI
+	CMPQ        DI, AX
+	JL          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX2(n int, c *float32, y *float32, x *float32)
+// Requires: AVX
+TEXT ·reluAVX2(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  y+16(FP), CX
+	MOVQ  x+24(FP), DX
+	XORQ  BX, BX
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS (DX)(BX*1), Y0
+	VMAXPS  Y0, Y1, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x20, BX
+	CMPQ    BX, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX2(n int, c *float32, dx *float32, y *float32, dy *float32)
+// Requires: AVX
+TEXT ·reluGradAVX2(SB), NOSPLIT, $0-40
+	MOVQ  n+0(FP), AX
+	MOVQ  dx+16(FP), CX
+	MOVQ  y+24(FP), DX
+	MOVQ  dy+32(FP), BX
+	XORQ  SI, SI
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS (DX)(SI*1), Y1
+	VMOVUPS (BX)(SI*1), Y0
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(SI*1)
+	ADDQ    $0x20, SI
+	CMPQ    SI, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func addConstAVX2(n int, c *float32, y *float32, x *float32)
+// Requires: AVX
+TEXT ·addConstAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	MOVQ         y+16(FP), CX
+	MOVQ         x+24(FP), DX
+	XORQ         BX, BX
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VADDPS  (DX)(BX*1), Y0, Y1
+	VMOVUPS Y1, (CX)(BX*1)
+	ADDQ    $0x20, BX
+	CMPQ    BX, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sgdAVX2(n int, c *float32, w *float32, dw *float32)
+// Requires: AVX, FMA3
+TEXT ·sgdAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	XORQ         BX, BX
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(BX*1), Y3
+	VMULPS       (DX)(BX*1), Y0, Y4
+	VFMADD231PS  Y1, Y3, Y4
+	VFNMADD231PS Y2, Y4, Y3
+	VMOVUPS      Y3, (CX)(BX*1)
+	ADDQ         $0x20, BX
+	CMPQ         BX, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func momentumAVX2(n int, c *float32, w *float32, dw *float32, v *float32)
+// Requires: AVX, FMA3
+TEXT ·momentumAVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         v+32(FP), BX
+	XORQ         SI, SI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(SI*1), Y4
+	VMULPS       (DX)(SI*1), Y0, Y5
+	VFMADD231PS  Y1, Y4, Y5
+	VMULPS       (BX)(SI*1), Y3, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, (BX)(SI*1)
+	VFNMADD231PS Y2, Y6, Y4
+	VMOVUPS      Y4, (CX)(SI*1)
+	ADDQ         $0x20, SI
+	CMPQ         SI, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func nesterovAVX2(n int, c *float32, w *float32, dw *float32, v *float32)
+// Requires: AVX, FMA3
+TEXT ·nesterovAVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         v+32(FP), BX
+	XORQ         SI, SI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS      (CX)(SI*1), Y4
+	VMULPS       (DX)(SI*1), Y0, Y5
+	VFMADD231PS  Y1, Y4, Y5
+	VMULPS       (BX)(SI*1), Y3, Y6
+	VADDPS       Y5, Y6, Y6
+	VMOVUPS      Y6, (BX)(SI*1)
+	VFMADD231PS  Y3, Y6, Y5
+	VFNMADD231PS Y2, Y5, Y4
+	VMOVUPS      Y4, (CX)(SI*1)
+	ADDQ         $0x20, SI
+	CMPQ         SI, AX
+	JL           loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+// Requires: AVX, FMA3
+TEXT ·adamAVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	VBROADCASTSS 16(CX), Y4
+	VBROADCASTSS 20(CX), Y5
+	VBROADCASTSS 24(CX), Y6
+	VBROADCASTSS 28(CX), Y7
+	VBROADCASTSS 32(CX), Y8
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         m+32(FP), BX
+	MOVQ         v+40(FP), SI
+	XORQ         DI, DI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS     (CX)(DI*1), Y9
+	VMULPS      (DX)(DI*1), Y0, Y10
+	VFMADD231PS Y1, Y9, Y10
+	VMULPS      (BX)(DI*1), Y2, Y11
+	VFMADD231PS Y3, Y10, Y11
+	VMOVUPS     Y11, (BX)(DI*1)
+	VMULPS      Y10, Y10, Y10
+	VMULPS      (SI)(DI*1), Y4, Y12
+	VFMADD231PS Y5, Y10, Y12
+	VMOVUPS     Y12, (SI)(DI*1)
+	VMULPS      Y7, Y12, Y12
+	VSQRTPS     Y12, Y12
+	VADDPS      Y8, Y12, Y12
+	VMULPS      Y6, Y11, Y11
+	VDIVPS      Y12, Y11, Y11
+	VSUBPS      Y11, Y9, Y9
+	VMOVUPS     Y9, (CX)(DI*1)
+	ADDQ        $0x20, DI
+	CMPQ        DI, AX
+	JL          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamwAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+// Requires: AVX, FMA3
+TEXT ·adamwAVX2(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), AX
+	MOVQ         c+8(FP), CX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	VBROADCASTSS 16(CX), Y4
+	VBROADCASTSS 20(CX), Y5
+	VBROADCASTSS 24(CX), Y6
+	VBROADCASTSS 28(CX), Y7
+	VBROADCASTSS 32(CX), Y8
+	MOVQ         w+16(FP), CX
+	MOVQ         dw+24(FP), DX
+	MOVQ         m+32(FP), BX
+	MOVQ         v+40(FP), SI
+	XORQ         DI, DI
+	SHLQ         $0x02, AX
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VMOVUPS     (CX)(DI*1), Y9
+	VMULPS      (DX)(DI*1), Y0, Y10
+	VMULPS      Y1, Y9, Y9
+	VMULPS      (BX)(DI*1), Y2, Y11
+	VFMADD231PS Y3, Y10, Y11
+	VMOVUPS     Y11, (BX)(DI*1)
+	VMULPS      Y10, Y10, Y10
+	VMULPS      (SI)(DI*1), Y4, Y12
+	VFMADD231PS Y5, Y10, Y12
+	VMOVUPS     Y12, (SI)(DI*1)
+	VMULPS      Y7, Y12, Y12
+	VSQRTPS     Y12, Y12
+	VADDPS      Y8, Y12, Y12
+	VMULPS      Y6, Y11, Y11
+	VDIVPS      Y12, Y11, Y11
+	VSUBPS      Y11, Y9, Y9
+	VMOVUPS     Y9, (CX)(DI*1)
+	ADDQ        $0x20, DI
+	CMPQ        DI, AX
+	JL          loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func transpose8AVX2(dst *float32, dstStride int, src *float32, srcStride int)
+// Requires: AVX
+TEXT ·transpose8AVX2(SB), NOSPLIT, $0-32
+	MOVQ        dst+0(FP), AX
+	MOVQ        dstStride+8(FP), CX
+	MOVQ        src+16(FP), DX
+	MOVQ        srcStride+24(FP), BX
+	LEAQ        (DX)(BX*4), SI
+	LEAQ        (BX)(BX*2), DI
+	VMOVUPS     (DX), X0
+	VINSERTF128 $0x01, (SI), Y0, Y0
+	VMOVUPS     (DX)(BX*1), X1
+	VINSERTF128 $0x01, (SI)(BX*1), Y1, Y1
+	VMOVUPS     (DX)(BX*2), X2
+	VINSERTF128 $0x01, (SI)(BX*2), Y2, Y2
+	VMOVUPS     (DX)(DI*1), X3
+	VINSERTF128 $0x01, (SI)(DI*1), Y3, Y3
+	VMOVUPS     16(DX), X4
+	VINSERTF128 $0x01, 16(SI), Y4, Y4
+	VMOVUPS     16(DX)(BX*1), X5
+	VINSERTF128 $0x01, 16(SI)(BX*1), Y5, Y5
+	VMOVUPS     16(DX)(BX*2), X6
+	VINSERTF128 $0x01, 16(SI)(BX*2), Y6, Y6
+	VMOVUPS     16(DX)(DI*1), X7
+	VINSERTF128 $0x01, 16(SI)(DI*1), Y7, Y7
+	LEAQ        (AX)(CX*4), DX
+	LEAQ        (CX)(CX*2), BX
+	VUNPCKLPS   Y1, Y0, Y8
+	VUNPCKHPS   Y1, Y0, Y0
+	VUNPCKLPS   Y3, Y2, Y1
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPD   Y1, Y8, Y3
+	VMOVUPS     Y3, (AX)
+	VUNPCKHPD   Y1, Y8, Y3
+	VMOVUPS     Y3, (AX)(CX*1)
+	VUNPCKLPD   Y2, Y0, Y3
+	VMOVUPS     Y3, (AX)(CX*2)
+	VUNPCKHPD   Y2, Y0, Y3
+	VMOVUPS     Y3, (AX)(BX*1)
+	VUNPCKLPS   Y5, Y4, Y0
+	VUNPCKHPS   Y5, Y4, Y1
+	VUNPCKLPS   Y7, Y6, Y2
+	VUNPCKHPS   Y7, Y6, Y3
+	VUNPCKLPD   Y2, Y0, Y4
+	VMOVUPS     Y4, (DX)
+	VUNPCKHPD   Y2, Y0, Y4
+	VMOVUPS     Y4, (DX)(CX*1)
+	VUNPCKLPD   Y3, Y1, Y4
+	VMOVUPS     Y4, (DX)(CX*2)
+	VUNPCKHPD   Y3, Y1, Y4
+	VMOVUPS     Y4, (DX)(BX*1)
+	VZEROUPPER
+	RET

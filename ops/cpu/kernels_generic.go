@@ -3,7 +3,12 @@ package cpu
 // The kernels in portable Go. They define what the assembly computes, up to the
 // order of additions.
 
-var genericKernels = kernels{spmm: spmmGeneric, sddmm: sddmmGeneric, gemm: gemmGeneric}
+var genericKernels = kernels{
+	spmm: spmmGeneric, sddmm: sddmmGeneric, gemm: gemmGeneric,
+	relu: reluGeneric, reluGrad: reluGradGeneric, addConst: addConstGeneric,
+	sgd: sgdGeneric, momentum: momentumGeneric, nesterov: nesterovGeneric, adam: adamGeneric, adamw: adamwGeneric,
+	transpose: transposeGeneric,
+}
 
 func spmmGeneric(t *tiled, i int, v, x, y []float32, width, flags int, bias, gate []float32) {
 	tl := &t.tiles[i]

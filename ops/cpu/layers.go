@@ -33,15 +33,10 @@ func (k *features) do(i, _ int) {
 	}
 }
 
-func planBiasAdd(_ *Backend, s ops.BiasAdd) computation {
-	return &features{LayerProblem: ops.LayerProblem(s), body: biasAdd}
-}
-
-func biasAdd(k *features, f, _, at, end int) {
-	bias, y := k.b[f], k.out[at:end]
-	for i, v := range k.a[at:end] {
-		y[i] = v + bias
-	}
+func planBiasAdd(b *Backend, s ops.BiasAdd) computation {
+	return &features{LayerProblem: ops.LayerProblem(s), body: func(k *features, f, _, at, end int) {
+		b.kernels.addConst(k.out[at:end], k.a[at:end], &k.b[f])
+	}}
 }
 
 func planBiasGrad(_ *Backend, s ops.BiasGrad) computation {
@@ -76,16 +71,17 @@ func planDropout(_ *Backend, s ops.Dropout) computation {
 type packed struct {
 	independent
 	ops.LayerProblem
+	kernels     *kernels
 	unpack      bool
 	batch, tile []float32
 }
 
-func planPack(_ *Backend, s ops.Pack) computation {
-	return &packed{LayerProblem: ops.LayerProblem(s)}
+func planPack(b *Backend, s ops.Pack) computation {
+	return &packed{LayerProblem: ops.LayerProblem(s), kernels: b.kernels}
 }
 
-func planUnpack(_ *Backend, s ops.Unpack) computation {
-	return &packed{LayerProblem: ops.LayerProblem(s), unpack: true}
+func planUnpack(b *Backend, s ops.Unpack) computation {
+	return &packed{LayerProblem: ops.LayerProblem(s), kernels: b.kernels, unpack: true}
 }
 
 func (k *packed) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
@@ -100,23 +96,12 @@ func (k *packed) do(c, _ int) {
 	width := k.Panels.Width
 	lo, hi := c*width, min((c+1)*width, k.Panels.Batch)
 	batch, tile := k.batch[lo*k.Features:hi*k.Features], panel(k.tile, c, k.Features, width)
-	const stripe = 16 // features at a time, so that their lines stay in cache
-	for f0 := 0; f0 < k.Features; f0 += stripe {
-		f1 := min(f0+stripe, k.Features)
-		for s := range hi - lo {
-			sample := batch[s*k.Features : (s+1)*k.Features]
-			for f := f0; f < f1; f++ {
-				if k.unpack {
-					sample[f] = tile[f*width+s]
-				} else {
-					tile[f*width+s] = sample[f]
-				}
-			}
-		}
-		if !k.unpack && hi-lo < width {
-			for f := f0; f < f1; f++ {
-				clear(tile[f*width+hi-lo : (f+1)*width])
-			}
-		}
+	if k.unpack {
+		k.kernels.transpose(batch, k.Features, tile, width, k.Features, hi-lo)
+		return
 	}
+	if hi-lo < width {
+		clear(tile)
+	}
+	k.kernels.transpose(tile, width, batch, k.Features, hi-lo, k.Features)
 }

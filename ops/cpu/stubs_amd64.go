@@ -148,3 +148,88 @@ func gemm1x16AVX2(panels int, k int, w *float32, wRow int, wK int, wPanel int, x
 //
 //go:noescape
 func gemm1x8AVX2(panels int, k int, w *float32, wRow int, wK int, wPanel int, x *float32, xK int, xPanel int, y *float32, yRow int, accumulate int)
+
+// reluAVX512 computes y = max(x, 0), and NaN for NaN.
+//
+//go:noescape
+func reluAVX512(n int, c *float32, y *float32, x *float32)
+
+// reluGradAVX512 computes dx = dy where y > 0, else 0.
+//
+//go:noescape
+func reluGradAVX512(n int, c *float32, dx *float32, y *float32, dy *float32)
+
+// addConstAVX512 computes y = x + c[0].
+//
+//go:noescape
+func addConstAVX512(n int, c *float32, y *float32, x *float32)
+
+// sgdAVX512 takes a step of gradient descent.
+//
+//go:noescape
+func sgdAVX512(n int, c *float32, w *float32, dw *float32)
+
+// momentumAVX512 takes a step with momentum.
+//
+//go:noescape
+func momentumAVX512(n int, c *float32, w *float32, dw *float32, v *float32)
+
+// nesterovAVX512 takes a step with Nesterov's momentum.
+//
+//go:noescape
+func nesterovAVX512(n int, c *float32, w *float32, dw *float32, v *float32)
+
+// adamAVX512 takes a step of Adam.
+//
+//go:noescape
+func adamAVX512(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+
+// adamwAVX512 takes a step of AdamW.
+//
+//go:noescape
+func adamwAVX512(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+
+// reluAVX2 computes y = max(x, 0), and NaN for NaN.
+//
+//go:noescape
+func reluAVX2(n int, c *float32, y *float32, x *float32)
+
+// reluGradAVX2 computes dx = dy where y > 0, else 0.
+//
+//go:noescape
+func reluGradAVX2(n int, c *float32, dx *float32, y *float32, dy *float32)
+
+// addConstAVX2 computes y = x + c[0].
+//
+//go:noescape
+func addConstAVX2(n int, c *float32, y *float32, x *float32)
+
+// sgdAVX2 takes a step of gradient descent.
+//
+//go:noescape
+func sgdAVX2(n int, c *float32, w *float32, dw *float32)
+
+// momentumAVX2 takes a step with momentum.
+//
+//go:noescape
+func momentumAVX2(n int, c *float32, w *float32, dw *float32, v *float32)
+
+// nesterovAVX2 takes a step with Nesterov's momentum.
+//
+//go:noescape
+func nesterovAVX2(n int, c *float32, w *float32, dw *float32, v *float32)
+
+// adamAVX2 takes a step of Adam.
+//
+//go:noescape
+func adamAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+
+// adamwAVX2 takes a step of AdamW.
+//
+//go:noescape
+func adamwAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
+
+// transpose8AVX2 transposes a square of 8 × 8 numbers.
+//
+//go:noescape
+func transpose8AVX2(dst *float32, dstStride int, src *float32, srcStride int)

@@ -43,74 +43,59 @@ func (k *elementwise) do(i, _ int) {
 	k.body(k.out[lo:hi], cut(k.a), cut(k.b), cut(k.c))
 }
 
-func planReLU(*Backend, ops.ReLU) computation {
-	return &elementwise{body: func(y, x, _, _ []float32) {
-		for i, v := range x {
-			if v <= 0 { // false for NaN, which passes through
-				v = 0
-			}
-			y[i] = v
-		}
-	}}
+func planReLU(b *Backend, _ ops.ReLU) computation {
+	return &elementwise{body: func(y, x, _, _ []float32) { b.kernels.relu(y, x) }}
 }
 
-func planReLUGrad(*Backend, ops.ReLUGrad) computation {
-	return &elementwise{body: func(dx, y, dy, _ []float32) {
-		for i, v := range y {
-			g := dy[i]
-			if !(v > 0) {
-				g = 0
-			}
-			dx[i] = g
-		}
-	}}
+func planReLUGrad(b *Backend, _ ops.ReLUGrad) computation {
+	return &elementwise{body: func(dx, y, dy, _ []float32) { b.kernels.reluGrad(dx, y, dy) }}
 }
 
-func planSGD(_ *Backend, s ops.SGD) computation {
-	h := s.Hyper
-	return &elementwise{body: func(w, g, _, _ []float32) {
-		for i, v := range w {
-			w[i] = v - h.LR*(h.GradScale*g[i]+h.WeightDecay*v)
-		}
-	}}
-}
-
-func planMomentum(_ *Backend, s ops.Momentum) computation {
-	h := s.Hyper
-	return &elementwise{body: func(w, g, velocity, _ []float32) {
-		for i, weight := range w {
-			grad := h.GradScale*g[i] + h.WeightDecay*weight
-			v := h.Momentum*velocity[i] + grad
-			velocity[i] = v
-			if h.Nesterov {
-				v = grad + h.Momentum*v
-			}
-			w[i] = weight - h.LR*v
-		}
-	}}
-}
-
-func planAdam(_ *Backend, s ops.Adam) computation {
-	h := s.Hyper
-	var c1, c2 float32 // 1 over the bias corrections of this step
-	k := &elementwise{beforeRun: func() {
-		c1 = float32(1 / (1 - math.Pow(float64(h.Beta1), float64(h.Step))))
-		c2 = float32(1 / (1 - math.Pow(float64(h.Beta2), float64(h.Step))))
-	}}
-	k.body = func(w, g, m, v []float32) {
-		for i, weight := range w {
-			grad := h.GradScale * g[i]
-			if h.Decoupled {
-				weight -= h.LR * h.WeightDecay * weight
-			} else {
-				grad += h.WeightDecay * weight
-			}
-			m[i] = h.Beta1*m[i] + (1-h.Beta1)*grad
-			v[i] = h.Beta2*v[i] + (1-h.Beta2)*grad*grad
-			w[i] = weight - h.LR*(m[i]*c1)/(float32(math.Sqrt(float64(v[i]*c2)))+h.Epsilon)
-		}
+func planSGD(b *Backend, s ops.SGD) computation {
+	var c sgdConsts
+	return &elementwise{
+		beforeRun: func() { c = sgdConsts{gradScale: s.Hyper.GradScale, l2: s.Hyper.WeightDecay, lr: s.Hyper.LR} },
+		body:      func(w, g, _, _ []float32) { b.kernels.sgd(w, g, &c) },
 	}
-	return k
+}
+
+func planMomentum(b *Backend, s ops.Momentum) computation {
+	var c momentumConsts
+	step := b.kernels.momentum
+	if s.Hyper.Nesterov {
+		step = b.kernels.nesterov
+	}
+	return &elementwise{
+		beforeRun: func() {
+			h := s.Hyper
+			c = momentumConsts{gradScale: h.GradScale, l2: h.WeightDecay, lr: h.LR, momentum: h.Momentum}
+		},
+		body: func(w, g, v, _ []float32) { step(w, g, v, &c) },
+	}
+}
+
+func planAdam(b *Backend, s ops.Adam) computation {
+	var c adamConsts
+	step := b.kernels.adam
+	if s.Hyper.Decoupled {
+		step = b.kernels.adamw
+	}
+	return &elementwise{
+		beforeRun: func() {
+			h := s.Hyper
+			c = adamConsts{
+				gradScale: h.GradScale, decay: h.WeightDecay,
+				beta1: h.Beta1, oneMinusBeta1: 1 - h.Beta1, beta2: h.Beta2, oneMinusBeta2: 1 - h.Beta2,
+				lr:         float32(float64(h.LR) / (1 - math.Pow(float64(h.Beta1), float64(h.Step)))),
+				correction: float32(1 / (1 - math.Pow(float64(h.Beta2), float64(h.Step)))),
+				epsilon:    h.Epsilon,
+			}
+			if h.Decoupled {
+				c.decay = 1 - h.LR*h.WeightDecay
+			}
+		},
+		body: func(w, g, m, v []float32) { step(w, g, m, v, &c) },
+	}
 }
 
 // sumSquares adds up blocks in float64 and then the blocks in order.

@@ -40,7 +40,7 @@ func adam(s ops.Adam, g, m, v, w []float64) {
 	for i := range w {
 		grad := float64(h.GradScale) * g[i]
 		if h.Decoupled {
-			w[i] -= lr * float64(h.WeightDecay) * w[i]
+			w[i] *= 1 - lr*float64(h.WeightDecay)
 		} else {
 			grad += float64(h.WeightDecay) * w[i]
 		}

@@ -65,6 +65,9 @@ func main() {
 			gemm(avx2, m, nv)
 		}
 	}
+	vectors(avx512)
+	vectors(avx2)
+	transpose()
 	Generate()
 }
 

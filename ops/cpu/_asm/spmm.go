@@ -217,16 +217,7 @@ func epilogue(s isa, y []reg.VecVirtual, rows, ptr, flags reg.Register, done str
 	TESTQ(U32(flagGate), flags)
 	JE(LabelRef(done))
 	for i := range y {
-		const greater = 0x1e // ordered, quiet
-		if s.lanes == 16 {
-			k := K()
-			VMOVUPS(s.at(gate, i), t)
-			VCMPPS(Imm(greater), zero, t, k)
-			VMOVAPS_Z(y[i], k, y[i])
-		} else {
-			VMOVUPS(s.at(gate, i), t)
-			VCMPPS(Imm(greater), zero, t, t)
-			VANDPS(t, y[i], y[i])
-		}
+		VMOVUPS(s.at(gate, i), t)
+		s.gate(y[i], t, zero)
 	}
 }
