@@ -36,6 +36,7 @@ func AllOps() []Op {
 	return []Op{
 		OpSpMM, OpSpMMT, OpSDDMM, OpLinear, OpLinearT, OpLinearGrad, OpBiasAdd, OpBiasGrad, OpReLU, OpReLUGrad,
 		OpDropout, OpCrossEntropy, OpCrossEntropyGrad, OpPack, OpUnpack, OpSumSquares, OpSGD, OpMomentum, OpAdam,
+		OpSpMMAct, OpSpMMTGate, OpLinearAct, OpLinearTGate,
 	}
 }
 

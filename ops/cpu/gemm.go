@@ -7,14 +7,16 @@ import (
 )
 
 // gemm computes Y = W X for a dense row-major W, or X = Wᵀ Y, which reads W by
-// columns. A task is one block of rows of one panel.
+// columns, and what follows. A task is one block of rows of one panel.
 type gemm struct {
 	independent
 	kernels    *kernels
 	rows, cols int // of the matrix that multiplies
 	panels     ops.Panels
 	wRow, wK   int
+	after      int // flags
 	w, x, y    []float32
+	more       []float32 // bias or gate
 }
 
 func planLinear(b *Backend, s ops.Linear) computation {
@@ -25,24 +27,56 @@ func planLinearT(b *Backend, s ops.LinearT) computation {
 	return &gemm{kernels: b.kernels, rows: s.In, cols: s.Out, panels: s.Panels, wRow: 1, wK: s.In}
 }
 
+func planLinearAct(b *Backend, s ops.LinearAct) computation {
+	k := &gemm{kernels: b.kernels, rows: s.Out, cols: s.In, panels: s.Panels, wRow: s.In, wK: 1}
+	if s.Bias {
+		k.after |= flagBias
+	}
+	if s.ReLU {
+		k.after |= flagReLU
+	}
+	return k
+}
+
+func planLinearTGate(b *Backend, s ops.LinearTGate) computation {
+	return &gemm{kernels: b.kernels, rows: s.In, cols: s.Out, panels: s.Panels, wRow: 1, wK: s.In, after: flagGate}
+}
+
 func (k *gemm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
+	if len(in) > 2 {
+		k.more = in[2].Float32s()
+	}
 	return k.panels.Count * blocks(k.rows), nil
 }
 
 func (k *gemm) do(i, _ int) {
 	n, width := blocks(k.rows), k.panels.Width
 	lo, hi := blockRange(i%n, k.rows)
+	y := panel(k.y, i/n, k.rows, width)[lo*width : hi*width]
 	if k.cols == 0 {
-		clear(panel(k.y, i/n, k.rows, width)[lo*width : hi*width])
-		return
+		clear(y)
+	} else {
+		k.kernels.gemm(gemmBlock{
+			rows: hi - lo, width: width, panels: 1, k: k.cols,
+			w: k.w[lo*k.wRow:], wRow: k.wRow, wK: k.wK,
+			x: panel(k.x, i/n, k.cols, width), xK: width,
+			y: y, yRow: width,
+		})
 	}
-	k.kernels.gemm(gemmBlock{
-		rows: hi - lo, width: width, panels: 1, k: k.cols,
-		w: k.w[lo*k.wRow:], wRow: k.wRow, wK: k.wK,
-		x: panel(k.x, i/n, k.cols, width), xK: width,
-		y: panel(k.y, i/n, k.rows, width)[lo*width:], yRow: width,
-	})
+	// The block is still in the cache.
+	if k.after&flagBias != 0 {
+		for r := range hi - lo {
+			row := y[r*width : (r+1)*width]
+			k.kernels.addConst(row, row, &k.more[lo+r])
+		}
+	}
+	if k.after&flagReLU != 0 {
+		k.kernels.relu(y, y)
+	}
+	if k.after&flagGate != 0 {
+		k.kernels.reluGrad(y, panel(k.more, i/n, k.rows, width)[lo*width:hi*width], y)
+	}
 }
 
 // rowBlock is how many rows of a dense matrix one task covers: a multiple of the

@@ -47,6 +47,8 @@ type kernels struct {
 	spmm func(t *tiled, i int, v, x, y []float32, width, flags int, bias, gate []float32)
 	// sddmm adds the products of tile i over a panel to g.
 	sddmm func(t *tiled, i int, g, x, dy []float32, width int)
+	// sumRows adds the sum of each row of width numbers of x to y.
+	sumRows func(y, x []float32, width int)
 	// gemm computes a block of a dense product; see gemmBlock.
 	gemm func(g gemmBlock)
 

@@ -37,6 +37,8 @@ var (
 			64: spmmTile64AVX512, 32: spmmTile32AVX512, 16: spmmTile16AVX512, 8: spmmTile8AVX2}),
 		sddmm: sddmmBy(map[int]sddmmTile{
 			64: sddmmTile64AVX512, 32: sddmmTile32AVX512, 16: sddmmTile16AVX512, 8: sddmmTile8AVX2}),
+		sumRows: sumRowsBy(map[int]sumRows{
+			64: sumRows64AVX512, 32: sumRows32AVX512, 16: sumRows16AVX512, 8: sumRows8AVX2}),
 		gemm: gemmBy([]gemmTile{
 			{6, 64, gemm6x64AVX512}, {2, 64, gemm2x64AVX512}, {1, 64, gemm1x64AVX512},
 			{6, 32, gemm6x32AVX512}, {2, 32, gemm2x32AVX512}, {1, 32, gemm1x32AVX512},
@@ -48,6 +50,8 @@ var (
 			64: spmmTile64AVX2, 32: spmmTile32AVX2, 16: spmmTile16AVX2, 8: spmmTile8AVX2}),
 		sddmm: sddmmBy(map[int]sddmmTile{
 			64: sddmmTile64AVX2, 32: sddmmTile32AVX2, 16: sddmmTile16AVX2, 8: sddmmTile8AVX2}),
+		sumRows: sumRowsBy(map[int]sumRows{
+			64: sumRows64AVX2, 32: sumRows32AVX2, 16: sumRows16AVX2, 8: sumRows8AVX2}),
 		gemm: gemmBy([]gemmTile{
 			{6, 16, gemm6x16AVX2}, {2, 16, gemm2x16AVX2}, {1, 16, gemm1x16AVX2},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
@@ -84,6 +88,20 @@ func sddmmBy(width map[int]sddmmTile) func(*tiled, int, []float32, []float32, []
 		tl := &t.tiles[i]
 		tiles[width](unsafe.SliceData(t.runs[tl.run:]), tl.runEnd-tl.run, unsafe.SliceData(t.rowList[tl.list:]),
 			unsafe.SliceData(t.off[tl.nnz:]), unsafe.SliceData(g), unsafe.SliceData(x), unsafe.SliceData(dy))
+	}
+}
+
+type sumRows func(fours int, x, y *float32)
+
+func sumRowsBy(width map[int]sumRows) func(y, x []float32, width int) {
+	var sums [65]sumRows
+	for w, f := range width {
+		sums[w] = f
+	}
+	return func(y, x []float32, width int) {
+		n := len(y) / 4 * 4
+		sums[width](n/4, unsafe.SliceData(x), unsafe.SliceData(y))
+		sumRowsGeneric(y[n:], x[n*width:], width)
 	}
 }
 

@@ -357,6 +357,56 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumRows64AVX512(fours int, x *float32, y *float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumRows64AVX512(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS       (CX), Z0
+	VADDPS        64(CX), Z0, Z0
+	VADDPS        128(CX), Z0, Z0
+	VADDPS        192(CX), Z0, Z0
+	VMOVUPS       256(CX), Z1
+	VADDPS        320(CX), Z1, Z1
+	VADDPS        384(CX), Z1, Z1
+	VADDPS        448(CX), Z1, Z1
+	VMOVUPS       512(CX), Z2
+	VADDPS        576(CX), Z2, Z2
+	VADDPS        640(CX), Z2, Z2
+	VADDPS        704(CX), Z2, Z2
+	VMOVUPS       768(CX), Z3
+	VADDPS        832(CX), Z3, Z3
+	VADDPS        896(CX), Z3, Z3
+	VADDPS        960(CX), Z3, Z3
+	VUNPCKLPS     Z1, Z0, Z4
+	VUNPCKHPS     Z1, Z0, Z0
+	VADDPS        Z0, Z4, Z4
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VUNPCKLPD     Z1, Z4, Z0
+	VUNPCKHPD     Z1, Z4, Z4
+	VADDPS        Z4, Z0, Z0
+	VEXTRACTF32X8 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VADDPS        (DX), X0, X0
+	VMOVUPS       X0, (DX)
+	ADDQ          $0x00000400, CX
+	ADDQ          $0x10, DX
+	DECQ          AX
+	JNE           loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmTile32AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·spmmTile32AVX512(SB), NOSPLIT, $0-80
@@ -662,6 +712,48 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumRows32AVX512(fours int, x *float32, y *float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumRows32AVX512(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS       (CX), Z0
+	VADDPS        64(CX), Z0, Z0
+	VMOVUPS       128(CX), Z1
+	VADDPS        192(CX), Z1, Z1
+	VMOVUPS       256(CX), Z2
+	VADDPS        320(CX), Z2, Z2
+	VMOVUPS       384(CX), Z3
+	VADDPS        448(CX), Z3, Z3
+	VUNPCKLPS     Z1, Z0, Z4
+	VUNPCKHPS     Z1, Z0, Z0
+	VADDPS        Z0, Z4, Z4
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VUNPCKLPD     Z1, Z4, Z0
+	VUNPCKHPD     Z1, Z4, Z4
+	VADDPS        Z4, Z0, Z0
+	VEXTRACTF32X8 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VADDPS        (DX), X0, X0
+	VMOVUPS       X0, (DX)
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x10, DX
+	DECQ          AX
+	JNE           loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmTile16AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·spmmTile16AVX512(SB), NOSPLIT, $0-80
@@ -930,6 +1022,44 @@ next:
 	DECQ R10
 	JNE  row
 	JMP  run
+
+done:
+	VZEROUPPER
+	RET
+
+// func sumRows16AVX512(fours int, x *float32, y *float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sumRows16AVX512(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS       (CX), Z0
+	VMOVUPS       64(CX), Z1
+	VMOVUPS       128(CX), Z2
+	VMOVUPS       192(CX), Z3
+	VUNPCKLPS     Z1, Z0, Z4
+	VUNPCKHPS     Z1, Z0, Z0
+	VADDPS        Z0, Z4, Z4
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VUNPCKLPD     Z1, Z4, Z0
+	VUNPCKHPD     Z1, Z4, Z4
+	VADDPS        Z4, Z0, Z0
+	VEXTRACTF32X8 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VADDPS        (DX), X0, X0
+	VMOVUPS       X0, (DX)
+	ADDQ          $0x00000100, CX
+	ADDQ          $0x10, DX
+	DECQ          AX
+	JNE           loop
 
 done:
 	VZEROUPPER
@@ -1360,6 +1490,64 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumRows64AVX2(fours int, x *float32, y *float32)
+// Requires: AVX
+TEXT ·sumRows64AVX2(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VADDPS       32(CX), Y0, Y0
+	VADDPS       64(CX), Y0, Y0
+	VADDPS       96(CX), Y0, Y0
+	VADDPS       128(CX), Y0, Y0
+	VADDPS       160(CX), Y0, Y0
+	VADDPS       192(CX), Y0, Y0
+	VADDPS       224(CX), Y0, Y0
+	VMOVUPS      256(CX), Y1
+	VADDPS       288(CX), Y1, Y1
+	VADDPS       320(CX), Y1, Y1
+	VADDPS       352(CX), Y1, Y1
+	VADDPS       384(CX), Y1, Y1
+	VADDPS       416(CX), Y1, Y1
+	VADDPS       448(CX), Y1, Y1
+	VADDPS       480(CX), Y1, Y1
+	VMOVUPS      512(CX), Y2
+	VADDPS       544(CX), Y2, Y2
+	VADDPS       576(CX), Y2, Y2
+	VADDPS       608(CX), Y2, Y2
+	VADDPS       640(CX), Y2, Y2
+	VADDPS       672(CX), Y2, Y2
+	VADDPS       704(CX), Y2, Y2
+	VADDPS       736(CX), Y2, Y2
+	VMOVUPS      768(CX), Y3
+	VADDPS       800(CX), Y3, Y3
+	VADDPS       832(CX), Y3, Y3
+	VADDPS       864(CX), Y3, Y3
+	VADDPS       896(CX), Y3, Y3
+	VADDPS       928(CX), Y3, Y3
+	VADDPS       960(CX), Y3, Y3
+	VADDPS       992(CX), Y3, Y3
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       (DX), X0, X0
+	VMOVUPS      X0, (DX)
+	ADDQ         $0x00000400, CX
+	ADDQ         $0x10, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmTile32AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·spmmTile32AVX2(SB), NOSPLIT, $0-80
@@ -1693,6 +1881,48 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumRows32AVX2(fours int, x *float32, y *float32)
+// Requires: AVX
+TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VADDPS       32(CX), Y0, Y0
+	VADDPS       64(CX), Y0, Y0
+	VADDPS       96(CX), Y0, Y0
+	VMOVUPS      128(CX), Y1
+	VADDPS       160(CX), Y1, Y1
+	VADDPS       192(CX), Y1, Y1
+	VADDPS       224(CX), Y1, Y1
+	VMOVUPS      256(CX), Y2
+	VADDPS       288(CX), Y2, Y2
+	VADDPS       320(CX), Y2, Y2
+	VADDPS       352(CX), Y2, Y2
+	VMOVUPS      384(CX), Y3
+	VADDPS       416(CX), Y3, Y3
+	VADDPS       448(CX), Y3, Y3
+	VADDPS       480(CX), Y3, Y3
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       (DX), X0, X0
+	VMOVUPS      X0, (DX)
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x10, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmTile16AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·spmmTile16AVX2(SB), NOSPLIT, $0-80
@@ -1980,6 +2210,40 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumRows16AVX2(fours int, x *float32, y *float32)
+// Requires: AVX
+TEXT ·sumRows16AVX2(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VADDPS       32(CX), Y0, Y0
+	VMOVUPS      64(CX), Y1
+	VADDPS       96(CX), Y1, Y1
+	VMOVUPS      128(CX), Y2
+	VADDPS       160(CX), Y2, Y2
+	VMOVUPS      192(CX), Y3
+	VADDPS       224(CX), Y3, Y3
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       (DX), X0, X0
+	VMOVUPS      X0, (DX)
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x10, DX
+	DECQ         AX
+	JNE          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmTile8AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)
 // Requires: AVX, FMA3, MMX+
 TEXT ·spmmTile8AVX2(SB), NOSPLIT, $0-80
@@ -2232,6 +2496,36 @@ next:
 	DECQ R10
 	JNE  row
 	JMP  run
+
+done:
+	VZEROUPPER
+	RET
+
+// func sumRows8AVX2(fours int, x *float32, y *float32)
+// Requires: AVX
+TEXT ·sumRows8AVX2(SB), NOSPLIT, $0-24
+	MOVQ  fours+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  y+16(FP), DX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       (DX), X0, X0
+	VMOVUPS      X0, (DX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x10, DX
+	DECQ         AX
+	JNE          loop
 
 done:
 	VZEROUPPER

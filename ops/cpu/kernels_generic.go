@@ -4,7 +4,7 @@ package cpu
 // order of additions.
 
 var genericKernels = kernels{
-	spmm: spmmGeneric, sddmm: sddmmGeneric, gemm: gemmGeneric,
+	spmm: spmmGeneric, sddmm: sddmmGeneric, sumRows: sumRowsGeneric, gemm: gemmGeneric,
 	relu: reluGeneric, reluGrad: reluGradGeneric, addConst: addConstGeneric,
 	sgd: sgdGeneric, momentum: momentumGeneric, nesterov: nesterovGeneric, adam: adamGeneric, adamw: adamwGeneric,
 	transpose: transposeGeneric,
@@ -99,6 +99,16 @@ func dot(a, b []float32) float32 {
 		s3 += p[3]*q[3] + p[7]*q[7]
 	}
 	return (s0 + s1) + (s2 + s3)
+}
+
+func sumRowsGeneric(y, x []float32, width int) {
+	for r := range y {
+		var sum float32
+		for _, v := range x[r*width : (r+1)*width] {
+			sum += v
+		}
+		y[r] += sum
+	}
 }
 
 func gemmGeneric(g gemmBlock) {

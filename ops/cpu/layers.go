@@ -39,19 +39,32 @@ func planBiasAdd(b *Backend, s ops.BiasAdd) computation {
 	}}
 }
 
-func planBiasGrad(_ *Backend, s ops.BiasGrad) computation {
-	return &features{LayerProblem: ops.LayerProblem(s), body: biasGrad}
+// biasGrad sums each feature over the batch. A task is a block of features and
+// goes through all panels in order.
+type biasGrad struct {
+	independent
+	ops.LayerProblem
+	kernels *kernels
+	dy, db  []float32
 }
 
-func biasGrad(k *features, f, c, at, end int) {
-	var s float32
-	for _, v := range k.a[at:end] {
-		s += v
+func planBiasGrad(b *Backend, s ops.BiasGrad) computation {
+	return &biasGrad{LayerProblem: ops.LayerProblem(s), kernels: b.kernels}
+}
+
+func (k *biasGrad) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
+	k.dy, k.db = in[0].Float32s(), out.Float32s()
+	return blocks(k.Features), nil
+}
+
+func (k *biasGrad) do(i, _ int) {
+	lo, hi := blockRange(i, k.Features)
+	db := k.db[lo:hi]
+	clear(db)
+	for c := range k.Panels.Count {
+		dy := panel(k.dy, c, k.Features, k.Panels.Width)
+		k.kernels.sumRows(db, dy[lo*k.Panels.Width:hi*k.Panels.Width], k.Panels.Width)
 	}
-	if c == 0 {
-		k.out[f] = 0
-	}
-	k.out[f] += s
 }
 
 func planDropout(_ *Backend, s ops.Dropout) computation {

@@ -7,17 +7,21 @@ import (
 	"github.com/rigel-ml/rigel/sparse"
 )
 
-// spmm computes Y = W X, or with transpose X = Wᵀ Y. A task is one block of
-// rows of one panel and goes through the blocks of columns in order.
+// spmm computes Y = W X, or with transpose X = Wᵀ Y, and what follows. A task is
+// one block of rows of one panel and goes through the blocks of columns in order;
+// the bias is added with the first one, the last one ends with ReLU or gate.
 type spmm struct {
 	independent
-	kernels   *kernels
-	pattern   *sparse.Pattern
-	panels    ops.Panels
-	transpose bool
+	kernels     *kernels
+	pattern     *sparse.Pattern
+	panels      ops.Panels
+	transpose   bool
+	first, last int // flags of the first and the last block of columns
 
 	form    *tiled
 	w, x, y []float32
+	bias    []float32
+	gate    []float32
 }
 
 func planSpMM(b *Backend, s ops.SpMM) computation {
@@ -28,8 +32,29 @@ func planSpMMT(b *Backend, s ops.SpMMT) computation {
 	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels, transpose: true}
 }
 
+func planSpMMAct(b *Backend, s ops.SpMMAct) computation {
+	k := &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels}
+	if s.Bias {
+		k.first = flagBias
+	}
+	if s.ReLU {
+		k.last = flagReLU
+	}
+	return k
+}
+
+func planSpMMTGate(b *Backend, s ops.SpMMTGate) computation {
+	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels, transpose: true, last: flagGate}
+}
+
 func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
+	if k.first&flagBias != 0 {
+		k.bias = in[2].Float32s()
+	}
+	if k.last&flagGate != 0 {
+		k.gate = in[2].Float32s()
+	}
 	if !k.transpose {
 		k.form = forwardForm(k.pattern)
 	} else {
@@ -37,9 +62,7 @@ func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 		// the values through a permutation once a panel.
 		f := bothForms(k.pattern)
 		k.form = f.transposed
-		for i, at := range f.source {
-			f.turned[i] = k.w[at]
-		}
+		gather(f.turned, k.w, f.source)
 		k.w = f.turned
 	}
 	return k.panels.Count * k.form.rowBlocks, nil
@@ -47,13 +70,40 @@ func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 
 func (k *spmm) do(i, _ int) {
 	t, width := k.form, k.panels.Width
-	x := panel(k.x, i/t.rowBlocks, t.cols, width)
-	y := panel(k.y, i/t.rowBlocks, t.rows, width)[i%t.rowBlocks*t.rowBlock*width:]
-	first := i % t.rowBlocks * t.colBlocks
-	flags := 0
+	c, rb := i/t.rowBlocks, i%t.rowBlocks
+	row := rb * t.rowBlock
+	x := panel(k.x, c, t.cols, width)
+	y := panel(k.y, c, t.rows, width)[row*width:]
+	var bias, gate []float32
+	if k.bias != nil {
+		bias = k.bias[row:]
+	}
+	if k.gate != nil {
+		gate = panel(k.gate, c, t.rows, width)[row*width:]
+	}
 	for cb := range t.colBlocks {
-		k.kernels.spmm(t, first+cb, k.w[t.tiles[first+cb].nnz:], x[cb*t.colBlock*width:], y, width, flags, nil, nil)
-		flags = flagAccumulate
+		flags := flagAccumulate
+		if cb == 0 {
+			flags = k.first
+		}
+		if cb == t.colBlocks-1 {
+			flags |= k.last
+		}
+		tl := rb*t.colBlocks + cb
+		k.kernels.spmm(t, tl, k.w[t.tiles[tl].nnz:], x[cb*t.colBlock*width:], y, width, flags, bias, gate)
+	}
+}
+
+// gather copies src[at[i]] to dst[i]. Four at a time keep more loads in flight.
+func gather(dst, src []float32, at []int32) {
+	dst = dst[:len(at)]
+	i := 0
+	for ; i+4 <= len(at); i += 4 {
+		p, d := (*[4]int32)(at[i:]), (*[4]float32)(dst[i:])
+		d[0], d[1], d[2], d[3] = src[p[0]], src[p[1]], src[p[2]], src[p[3]]
+	}
+	for ; i < len(at); i++ {
+		dst[i] = src[at[i]]
 	}
 }
 

@@ -14,6 +14,11 @@ func spmmTile64AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, v *flo
 //go:noescape
 func sddmmTile64AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
 
+// sumRows64AVX512 adds up rows of 64 samples, four rows at a time.
+//
+//go:noescape
+func sumRows64AVX512(fours int, x *float32, y *float32)
+
 // spmmTile32AVX512 multiplies one tile with one panel of 32 samples.
 //
 //go:noescape
@@ -23,6 +28,11 @@ func spmmTile32AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, v *flo
 //
 //go:noescape
 func sddmmTile32AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
+
+// sumRows32AVX512 adds up rows of 32 samples, four rows at a time.
+//
+//go:noescape
+func sumRows32AVX512(fours int, x *float32, y *float32)
 
 // spmmTile16AVX512 multiplies one tile with one panel of 16 samples.
 //
@@ -34,6 +44,11 @@ func spmmTile16AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, v *flo
 //go:noescape
 func sddmmTile16AVX512(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
 
+// sumRows16AVX512 adds up rows of 16 samples, four rows at a time.
+//
+//go:noescape
+func sumRows16AVX512(fours int, x *float32, y *float32)
+
 // spmmTile64AVX2 multiplies one tile with one panel of 64 samples.
 //
 //go:noescape
@@ -43,6 +58,11 @@ func spmmTile64AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float
 //
 //go:noescape
 func sddmmTile64AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
+
+// sumRows64AVX2 adds up rows of 64 samples, four rows at a time.
+//
+//go:noescape
+func sumRows64AVX2(fours int, x *float32, y *float32)
 
 // spmmTile32AVX2 multiplies one tile with one panel of 32 samples.
 //
@@ -54,6 +74,11 @@ func spmmTile32AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float
 //go:noescape
 func sddmmTile32AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
 
+// sumRows32AVX2 adds up rows of 32 samples, four rows at a time.
+//
+//go:noescape
+func sumRows32AVX2(fours int, x *float32, y *float32)
+
 // spmmTile16AVX2 multiplies one tile with one panel of 16 samples.
 //
 //go:noescape
@@ -64,6 +89,11 @@ func spmmTile16AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float
 //go:noescape
 func sddmmTile16AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
 
+// sumRows16AVX2 adds up rows of 16 samples, four rows at a time.
+//
+//go:noescape
+func sumRows16AVX2(fours int, x *float32, y *float32)
+
 // spmmTile8AVX2 multiplies one tile with one panel of 8 samples.
 //
 //go:noescape
@@ -73,6 +103,11 @@ func spmmTile8AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, v *float3
 //
 //go:noescape
 func sddmmTile8AVX2(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)
+
+// sumRows8AVX2 adds up rows of 8 samples, four rows at a time.
+//
+//go:noescape
+func sumRows8AVX2(fours int, x *float32, y *float32)
 
 // gemm6x64AVX512 computes 6 rows by 64 columns of a dense product.
 //

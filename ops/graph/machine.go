@@ -14,7 +14,8 @@ import (
 //   - allocates nothing between steps, where the tape machine makes a
 //     goroutine, channels and an input slice for every instruction,
 //   - leaves out what nobody asked for, such as the gradient with respect to a
-//     model's input, which gorgonia.Grad adds to the graph all the same.
+//     model's input, which gorgonia.Grad adds to the graph all the same,
+//   - runs fused kernels in the place of chains, see fuse.
 //
 // It implements gorgonia.VM. Values of inputs are read from their nodes at each
 // run; results are bound to theirs, so Node.Value works as usual.
@@ -40,11 +41,18 @@ func NewMachine(wanted ...*G.Node) (*Machine, error) {
 	}
 	m := &Machine{}
 	register := make(map[*G.Node]int)
+	kept := make(map[int]bool)
 	for _, n := range wanted {
 		if n == nil {
 			return nil, errors.New("machine: a wanted node is nil")
 		}
-		m.compile(n, register)
+		kept[m.compile(n, register)] = true
+	}
+	if err := m.fuse(kept); err != nil {
+		return nil, err
+	}
+	for i := range m.instrs {
+		m.instrs[i].args = make([]G.Value, len(m.instrs[i].from))
 	}
 	m.values = make([]G.Value, len(register))
 	return m, nil
@@ -65,7 +73,6 @@ func (m *Machine) compile(n *G.Node, register map[*G.Node]int) int {
 	if len(in.from) == 0 {
 		in.op = nil // an input or a constant: its value is read from the node
 	}
-	in.args = make([]G.Value, len(in.from))
 	m.instrs = append(m.instrs, in)
 	return in.to
 }

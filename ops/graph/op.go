@@ -46,6 +46,14 @@ func apply(b ops.Backend, s ops.Spec, inputs ...*G.Node) (*G.Node, error) {
 			return nil, fmt.Errorf("%w: input %d of %s is nil", ops.ErrOperand, i, s.Op())
 		}
 	}
+	o, err := newOp(b, s)
+	if err != nil {
+		return nil, err
+	}
+	return G.ApplyOp(o, inputs...)
+}
+
+func newOp(b ops.Backend, s ops.Spec) (*op, error) {
 	kernel, err := b.Plan(s)
 	if err != nil {
 		return nil, err
@@ -56,9 +64,6 @@ func apply(b ops.Backend, s ops.Spec, inputs ...*G.Node) (*G.Node, error) {
 	}
 	o := &op{backend: b, spec: s, sig: sig, kernel: kernel, rule: ruleFor(s), id: ids.Add(1),
 		in: make([]*tensor.Dense, len(sig.In)), scalars: make([]*tensor.Dense, len(sig.In))}
-	if o.out, err = sig.Out.New(b); err != nil {
-		return nil, err
-	}
 	for i, operand := range sig.In {
 		if len(operand.Shape) == 0 {
 			if o.scalars[i], err = operand.New(b); err != nil {
@@ -71,7 +76,7 @@ func apply(b ops.Backend, s ops.Spec, inputs ...*G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return G.ApplyOp(o, inputs...)
+	return o, nil
 }
 
 // Operands returns the problem that a node's kernel solves and the tensors it
@@ -102,6 +107,12 @@ func (o *op) Do(values ...G.Value) (G.Value, error) {
 		o.in[i] = o.scalars[i]
 		if err := storeScalar(o.backend, o.in[i], v); err != nil {
 			return nil, fmt.Errorf("%s of %s: %w", o.sig.In[i].Name, o, err)
+		}
+	}
+	if o.out == nil { // on the first run: an op that is fused into another has none
+		var err error
+		if o.out, err = o.sig.Out.New(o.backend); err != nil {
+			return nil, err
 		}
 	}
 	if err := o.kernel.Run(o.out, o.in); err != nil {

@@ -18,12 +18,15 @@ func Benchmark(b *testing.B, backend ops.Backend) {
 	for _, sparsity := range []float64{0.5, 0.9, 0.99} {
 		p := ops.SparseProblem{Pattern: Pattern(out, in, 1-sparsity), Panels: panels}
 		flops := 2 * float64(p.Pattern.NNZ()) * batch
-		for _, s := range []ops.Spec{ops.SpMM(p), ops.SpMMT(p), ops.SDDMM(p)} {
+		act := ops.Activation{Bias: true, ReLU: true}
+		for _, s := range []ops.Spec{ops.SpMM(p), ops.SpMMT(p), ops.SDDMM(p), ops.SpMMAct{SparseProblem: p, Activation: act}, ops.SpMMTGate(p)} {
 			benchmark(b, backend, s, fmt.Sprintf("%dx%dx%d/sparsity=%.2f", out, in, batch, sparsity), flops)
 		}
 	}
 	dense := ops.DenseProblem{Out: out, In: in, Panels: panels}
-	for _, s := range []ops.Spec{ops.Linear(dense), ops.LinearT(dense), ops.LinearGrad(dense)} {
+	act := ops.Activation{Bias: true, ReLU: true}
+	for _, s := range []ops.Spec{ops.Linear(dense), ops.LinearT(dense), ops.LinearGrad(dense),
+		ops.LinearAct{DenseProblem: dense, Activation: act}, ops.LinearTGate(dense)} {
 		benchmark(b, backend, s, fmt.Sprintf("%dx%dx%d", out, in, batch), 2.0*out*in*batch)
 	}
 	layer := ops.LayerProblem{Features: in, Panels: panels}

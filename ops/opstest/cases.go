@@ -33,6 +33,9 @@ var ladder = []shape{
 // densities are nnz over cells; the last is a full pattern.
 var densities = []float64{0, 0.02, 0.3, 1}
 
+// activations are all that can follow a product.
+var activations = []ops.Activation{{}, {Bias: true}, {ReLU: true}, {Bias: true, ReLU: true}}
+
 // Cases returns the ladder for an operation.
 func Cases(op ops.Op) []Case {
 	var cases []Case
@@ -52,6 +55,10 @@ func Cases(op ops.Op) []Case {
 			add(name, ops.SpMM{Pattern: p, Panels: panels})
 			add(name, ops.SpMMT{Pattern: p, Panels: panels})
 			add(name, ops.SDDMM{Pattern: p, Panels: panels})
+			add(name, ops.SpMMTGate{Pattern: p, Panels: panels})
+			for _, a := range activations {
+				add(fmt.Sprintf("%s/%+v", name, a), ops.SpMMAct{SparseProblem: ops.SparseProblem{Pattern: p, Panels: panels}, Activation: a})
+			}
 		}
 		dense := ops.DenseProblem{Out: s.out, In: s.in, Panels: panels}
 		layer := ops.LayerProblem{Features: s.in, Panels: panels}
@@ -59,6 +66,10 @@ func Cases(op ops.Op) []Case {
 		add(name, ops.Linear(dense))
 		add(name, ops.LinearT(dense))
 		add(name, ops.LinearGrad(dense))
+		add(name, ops.LinearTGate(dense))
+		for _, a := range activations {
+			add(fmt.Sprintf("%s/%+v", name, a), ops.LinearAct{DenseProblem: dense, Activation: a})
+		}
 		add(name, ops.BiasAdd(layer))
 		add(name, ops.BiasGrad(layer))
 		add(name, ops.ReLU(layer))

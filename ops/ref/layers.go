@@ -26,6 +26,17 @@ func biasgrad(s ops.BiasGrad, dy, db []float64) {
 	}
 }
 
+// activate finishes the output of a product; the bias, if any, is the third
+// input.
+func activate(a ops.Activation, p ops.Panels, features int, in [][]float64, y []float64) {
+	if a.Bias {
+		biasadd(ops.BiasAdd{Features: features, Panels: p}, y, in[2], y)
+	}
+	if a.ReLU {
+		relu(y, y)
+	}
+}
+
 func relu(x, y []float64) {
 	for i, v := range x {
 		y[i] = v
@@ -36,10 +47,11 @@ func relu(x, y []float64) {
 }
 
 func relugrad(y, dy, dx []float64) {
-	for i, v := range y {
-		dx[i] = 0
+	for i, v := range y { // dx may be dy
 		if v > 0 {
 			dx[i] = dy[i]
+		} else {
+			dx[i] = 0
 		}
 	}
 }

@@ -107,6 +107,26 @@ func lookup(s ops.Spec) func(*tensor.Dense, []*tensor.Dense) error {
 		return f64(func(w []float64, in [][]float64) { momentum(s, in[0], in[1], w) })
 	case ops.Adam:
 		return f64(func(w []float64, in [][]float64) { adam(s, in[0], in[1], in[2], w) })
+	case ops.SpMMAct:
+		return f64(func(out []float64, in [][]float64) {
+			spmm(ops.SpMM(s.SparseProblem), in[0], in[1], out)
+			activate(s.Activation, s.Panels, s.Pattern.Rows(), in, out)
+		})
+	case ops.LinearAct:
+		return f64(func(out []float64, in [][]float64) {
+			linear(ops.Linear(s.DenseProblem), in[0], in[1], out)
+			activate(s.Activation, s.Panels, s.Out, in, out)
+		})
+	case ops.SpMMTGate:
+		return f64(func(out []float64, in [][]float64) {
+			spmmt(ops.SpMMT(s), in[0], in[1], out)
+			relugrad(in[2], out, out)
+		})
+	case ops.LinearTGate:
+		return f64(func(out []float64, in [][]float64) {
+			lineart(ops.LinearT(s), in[0], in[1], out)
+			relugrad(in[2], out, out)
+		})
 	case ops.CrossEntropy:
 		return func(out *tensor.Dense, in []*tensor.Dense) error {
 			return crossentropy(s, in[0].Float64s(), in[1].Int32s(), out.Float64s())

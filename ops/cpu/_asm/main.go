@@ -56,6 +56,7 @@ func main() {
 	} {
 		spmm(w.isa, w.width)
 		sddmm(w.isa, w.width)
+		sums(w.isa, w.width)
 	}
 	for _, m := range []int{6, 2, 1} {
 		for _, nv := range []int{4, 2, 1} {
