@@ -1,8 +1,7 @@
 package cpu
 
 import (
-	"cmp"
-	"math"
+	"math/bits"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -15,14 +14,29 @@ import (
 // time. Each worker keeps the best k that it has seen; since equal scores are
 // settled by the cell number, the best k of all workers are the same however the
 // rows were shared.
+//
+// A few blocks are sampled first: their k-th score, in proportion, is a
+// threshold that nearly all cells fall below, at the cost of one comparison in
+// a vector. The threshold is a guess that is checked: should fewer than k cells
+// reach it, all are looked at again without one.
 type growth struct {
 	b *Backend
 	ops.Growth
 	strips  strips
-	tile    [][]float32 // one for each worker, rowBlock × stripWidth
-	best    []topK      // one for each worker
-	dropped []bool      // by CSR position
+	workers []growthWorker
+	dropped []bool // by CSR position
 	dy      []float32
+
+	sample    int // blocks from one sampled one to the next
+	sampling  bool
+	threshold uint32
+}
+
+// growthWorker is what a worker has to itself.
+type growthWorker struct {
+	topK
+	tile  []float32 // rowBlock × stripWidth of the gradient
+	masks []uint16  // of the tile
 }
 
 // PlanGrowth returns a kernel that streams over the dense gradient.
@@ -33,8 +47,7 @@ func (b *Backend) PlanGrowth(g ops.Growth) (ops.GrowthKernel, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return &growth{b: b, Growth: g, strips: newStrips(g.Pattern.Cols(), g.Panels),
-		tile: make([][]float32, b.Threads()), best: make([]topK, b.Threads())}, nil
+	return &growth{b: b, Growth: g, strips: newStrips(g.Pattern.Cols(), g.Panels), workers: make([]growthWorker, b.Threads())}, nil
 }
 
 // TopK returns the cells with the largest |dY Xᵀ|.
@@ -47,37 +60,73 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 	}
 	k.dy = dy.Float32s()
 	k.strips.fill(k.b.kernels, x.Float32s())
-	k.dropped = slices.Grow(k.dropped[:0], k.Pattern.NNZ())[:k.Pattern.NNZ()]
+	k.dropped = resized(k.dropped, k.Pattern.NNZ())
 	clear(k.dropped)
 	for _, p := range dropped {
 		k.dropped[p] = true
 	}
-	for i := range k.best {
-		k.best[i].reset(n)
-	}
-	k.b.pool.run(blocks(k.Pattern.Rows()), k)
 
-	all := &k.best[0]
-	for i := range k.best[1:] {
-		for _, c := range k.best[1+i].candidates {
-			all.offer(c)
+	k.threshold = k.guess(n)
+	best := k.search(n)
+	if len(best.keys) < n {
+		k.threshold = 0
+		best = k.search(n)
+	}
+	return best.ascending(k.Pattern.Rows(), k.Pattern.Cols()), nil
+}
+
+// guess returns a score that a little more than n cells are expected to reach,
+// from a sample of blocks. It returns 0 where there are too few blocks for one.
+func (k *growth) guess(n int) uint32 {
+	all := blocks(k.Pattern.Rows())
+	if k.sample = 8; all < 2*k.sample {
+		k.sample = all
+	}
+	if all < 4 {
+		return 0
+	}
+	sampled := ceil(all, k.sample)
+	rank := int(1.15*float64(n)*float64(sampled)/float64(all)) + 64
+	k.sampling, k.threshold = true, 0
+	best := k.search(rank)
+	k.sampling = false
+	if len(best.keys) < rank {
+		return 0
+	}
+	return best.kth()
+}
+
+// search returns the best n candidates that reach the threshold, of all blocks
+// or of those that are sampled.
+func (k *growth) search(n int) *topK {
+	for i := range k.workers {
+		k.workers[i].reset(n, k.threshold)
+	}
+	tasks := blocks(k.Pattern.Rows())
+	if k.sampling {
+		tasks = ceil(tasks, k.sample)
+	}
+	k.b.pool.run(tasks, k)
+	best := &k.workers[0].topK
+	for i := range k.workers[1:] {
+		w := &k.workers[1+i]
+		for j, key := range w.keys {
+			best.offer(key, w.cells[j])
 		}
 	}
-	all.shrink()
-	cells := make([]int64, n)
-	for i, c := range all.candidates {
-		cells[i] = c.cell
-	}
-	slices.Sort(cells)
-	return cells, nil
+	best.shrink()
+	return best
 }
 
 func (k *growth) do(i, worker int) {
-	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
-	if k.tile[worker] == nil {
-		k.tile[worker] = make([]float32, rowBlock*stripWidth)
+	if k.sampling {
+		i *= k.sample
 	}
-	tile, best := k.tile[worker], &k.best[worker]
+	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
+	w := &k.workers[worker]
+	if w.tile == nil {
+		w.tile, w.masks = make([]float32, rowBlock*stripWidth), make([]uint16, rowBlock*stripWidth/16)
+	}
 	lo, hi := blockRange(i, rows)
 	rowPtr, colIdx := k.Pattern.RowPtr(), k.Pattern.ColIdx()
 	var next [rowBlock]int32 // stored position of each row that comes next
@@ -85,71 +134,54 @@ func (k *growth) do(i, worker int) {
 	for j := range k.strips.count {
 		first := j * stripWidth
 		n := min(stripWidth, cols-first)
-		k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, hi, tile, stripWidth))
-		for r := lo; r < hi; r++ {
-			p, end := next[r-lo], rowPtr[r+1]
-			for c, g := range tile[(r-lo)*stripWidth:][:n] {
-				if p < end && int(colIdx[p]) == first+c {
-					p++
-					if !k.dropped[p-1] {
-						continue
-					}
+		k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, hi, w.tile, stripWidth))
+		masks := w.masks[:(hi-lo)*stripWidth/16]
+		k.b.kernels.atLeast(masks, w.tile, scoreOf(w.threshold))
+		for m, mask := range masks {
+			for ; mask != 0; mask &= mask - 1 {
+				at := 16*m + bits.TrailingZeros16(mask)
+				r, c := at/stripWidth, at%stripWidth
+				if c >= n || k.kept(&next[r], rowPtr[lo+r+1], colIdx, int32(first+c)) {
+					continue
 				}
-				best.offer(newCandidate(g, int64(r)*int64(cols)+int64(first+c)))
+				w.offer(keyOf(w.tile[at]), int64(lo+r)*int64(cols)+int64(first+c))
 			}
-			next[r-lo] = p
 		}
 	}
 }
 
-// candidate is a cell and how much its gradient matters.
-type candidate struct {
-	score float32
-	cell  int64
-}
-
-func newCandidate(gradient float32, cell int64) candidate {
-	score := float32(math.Abs(float64(gradient)))
-	if score != score { // a NaN is below every number
-		score = -1
+// kept reports whether a column of a row is stored and stays. Columns of a row
+// are asked for in ascending order; next is the position not yet passed.
+func (k *growth) kept(next *int32, end int32, colIdx []int32, col int32) bool {
+	p := *next
+	for p < end && colIdx[p] < col {
+		p++
 	}
-	return candidate{score, cell}
+	*next = p
+	return p < end && colIdx[p] == col && !k.dropped[p]
 }
 
-// compare puts the better candidate first. No two are equal.
-func compare(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.cell, b.cell))
-}
-
-// topK holds the k best candidates offered, and some that may yet lose.
-type topK struct {
-	k          int
-	candidates []candidate
-	worst      candidate // of the k best at the last shrink
-	full       bool      // worst is set
-}
-
-func (t *topK) reset(k int) {
-	t.k, t.full = k, false
-	t.candidates = slices.Grow(t.candidates[:0], 2*k+1024)
-}
-
-func (t *topK) offer(c candidate) {
-	if t.full && compare(t.worst, c) < 0 {
-		return
+// ascending returns the cells in ascending order: they are counted by row and
+// then put in place, since within a row they were found in order, or nearly.
+func (t *topK) ascending(rows, cols int) []int64 {
+	start := make([]int32, rows+1)
+	for _, c := range t.cells {
+		start[c/int64(cols)+1]++
 	}
-	t.candidates = append(t.candidates, c)
-	if len(t.candidates) == 2*t.k+1024 {
-		t.shrink()
+	for r := range rows {
+		start[r+1] += start[r]
 	}
-}
-
-// shrink leaves the k best.
-func (t *topK) shrink() {
-	if len(t.candidates) <= t.k {
-		return
+	next := slices.Clone(start)
+	cells := make([]int64, len(t.cells))
+	for _, c := range t.cells {
+		at := &next[c/int64(cols)]
+		cells[*at] = c
+		*at++
 	}
-	slices.SortFunc(t.candidates, compare)
-	t.candidates = t.candidates[:t.k]
-	t.worst, t.full = t.candidates[t.k-1], true
+	for r := range rows {
+		if row := cells[start[r]:start[r+1]]; !slices.IsSorted(row) {
+			slices.Sort(row)
+		}
+	}
+	return cells
 }

@@ -44,7 +44,7 @@ var (
 			{6, 32, gemm6x32AVX512}, {2, 32, gemm2x32AVX512}, {1, 32, gemm1x32AVX512},
 			{6, 16, gemm6x16AVX512}, {2, 16, gemm2x16AVX512}, {1, 16, gemm1x16AVX512},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}, vectors{16, reluAVX512, addConstAVX512, reluGradAVX512, sgdAVX512, momentumAVX512, nesterovAVX512, adamAVX512, adamwAVX512})
+	}, vectors{16, reluAVX512, addConstAVX512, reluGradAVX512, sgdAVX512, momentumAVX512, nesterovAVX512, adamAVX512, adamwAVX512, atLeastAVX512})
 	avx2Kernels = elementwiseBy(kernels{
 		spmm: spmmBy(map[int]spmmTile{
 			64: spmmTile64AVX2, 32: spmmTile32AVX2, 16: spmmTile16AVX2, 8: spmmTile8AVX2}),
@@ -55,7 +55,7 @@ var (
 		gemm: gemmBy([]gemmTile{
 			{6, 16, gemm6x16AVX2}, {2, 16, gemm2x16AVX2}, {1, 16, gemm1x16AVX2},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}, vectors{8, reluAVX2, addConstAVX2, reluGradAVX2, sgdAVX2, momentumAVX2, nesterovAVX2, adamAVX2, adamwAVX2})
+	}, vectors{8, reluAVX2, addConstAVX2, reluGradAVX2, sgdAVX2, momentumAVX2, nesterovAVX2, adamAVX2, adamwAVX2, atLeastAVX2})
 )
 
 // The kernels in assembly take pointers. What a pointer's slice must hold is
@@ -162,6 +162,7 @@ type vectors struct {
 	nesterov       func(n int, c, w, g, v *float32)
 	adam           func(n int, c, w, g, m, v *float32)
 	adamw          func(n int, c, w, g, m, v *float32)
+	atLeast        func(sixteens int, x *float32, threshold uint32, masks *uint16)
 }
 
 // elementwiseBy completes kernels with the elementwise ones; what is left of a
@@ -204,6 +205,9 @@ func elementwiseBy(k kernels, v vectors) kernels {
 		}
 	}
 	k.adam, k.adamw = withMoments(v.adam, adamGeneric), withMoments(v.adamw, adamwGeneric)
+	k.atLeast = func(masks []uint16, x []float32, threshold uint32) {
+		v.atLeast(len(masks), unsafe.SliceData(x), threshold, unsafe.SliceData(masks))
+	}
 	k.transpose = transposeSquares
 	return k
 }

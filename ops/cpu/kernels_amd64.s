@@ -4393,6 +4393,68 @@ done:
 	VZEROUPPER
 	RET
 
+// func atLeastAVX512(sixteens int, x *float32, threshold uint32, masks *uint16)
+// Requires: AVX, AVX512F
+TEXT ·atLeastAVX512(SB), NOSPLIT, $0-32
+	MOVQ         sixteens+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         threshold+16(FP), DX
+	MOVQ         masks+24(FP), BX
+	MOVL         $0x7fffffff, SI
+	VPBROADCASTD SI, Z0
+	VPBROADCASTD DX, Z1
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VPANDD (CX), Z0, Z2
+	VPCMPD $0x05, Z1, Z2, K1
+	KMOVW  K1, DX
+	MOVW   DX, (BX)
+	ADDQ   $0x40, CX
+	ADDQ   $0x02, BX
+	DECQ   AX
+	JNE    loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func atLeastAVX2(sixteens int, x *float32, threshold uint32, masks *uint16)
+// Requires: AVX, AVX2
+TEXT ·atLeastAVX2(SB), NOSPLIT, $0-32
+	MOVQ         sixteens+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVL         threshold+16(FP), DX
+	MOVQ         masks+24(FP), BX
+	MOVL         $0x7fffffff, SI
+	DECL         DX
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	TESTQ        AX, AX
+	JE           done
+
+loop:
+	VPAND     (CX), Y0, Y2
+	VPAND     32(CX), Y0, Y3
+	VPCMPGTD  Y1, Y2, Y2
+	VPCMPGTD  Y1, Y3, Y3
+	VMOVMSKPS Y2, DX
+	VMOVMSKPS Y3, SI
+	SHLL      $0x08, SI
+	ORL       SI, DX
+	MOVW      DX, (BX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x02, BX
+	DECQ      AX
+	JNE       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func transpose8AVX2(dst *float32, dstStride int, src *float32, srcStride int)
 // Requires: AVX
 TEXT ·transpose8AVX2(SB), NOSPLIT, $0-32

@@ -7,7 +7,7 @@ var genericKernels = kernels{
 	spmm: spmmGeneric, sddmm: sddmmGeneric, sumRows: sumRowsGeneric, gemm: gemmGeneric,
 	relu: reluGeneric, reluGrad: reluGradGeneric, addConst: addConstGeneric,
 	sgd: sgdGeneric, momentum: momentumGeneric, nesterov: nesterovGeneric, adam: adamGeneric, adamw: adamwGeneric,
-	transpose: transposeGeneric,
+	atLeast: atLeastGeneric, transpose: transposeGeneric,
 }
 
 func spmmGeneric(t *tiled, i int, v, x, y []float32, width, flags int, bias, gate []float32) {

@@ -264,6 +264,16 @@ func adamAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32
 //go:noescape
 func adamwAVX2(n int, c *float32, w *float32, dw *float32, m *float32, v *float32)
 
+// atLeastAVX512 compares magnitudes with a threshold, sixteen to a mask.
+//
+//go:noescape
+func atLeastAVX512(sixteens int, x *float32, threshold uint32, masks *uint16)
+
+// atLeastAVX2 compares magnitudes with a threshold, sixteen to a mask.
+//
+//go:noescape
+func atLeastAVX2(sixteens int, x *float32, threshold uint32, masks *uint16)
+
 // transpose8AVX2 transposes a square of 8 × 8 numbers.
 //
 //go:noescape

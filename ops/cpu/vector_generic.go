@@ -70,6 +70,20 @@ func (c *adamConsts) step(grad float32, m, v *float32) float32 {
 	return c.lr * *m / (float32(math.Sqrt(float64(*v*c.correction))) + c.epsilon)
 }
 
+func atLeastGeneric(masks []uint16, x []float32, threshold uint32) {
+	for j := range masks {
+		var m uint16
+		for i, v := range x[16*j : 16*j+16] {
+			if math.Float32bits(v)&^signBit >= threshold {
+				m |= 1 << i
+			}
+		}
+		masks[j] = m
+	}
+}
+
+const signBit = 1 << 31
+
 func transposeGeneric(dst []float32, dstStride int, src []float32, srcStride, rows, cols int) {
 	for r := range rows {
 		for c, v := range src[r*srcStride : r*srcStride+cols] {

@@ -68,6 +68,8 @@ func main() {
 	}
 	vectors(avx512)
 	vectors(avx2)
+	atLeast(avx512)
+	atLeast(avx2)
 	transpose()
 	Generate()
 }
