@@ -48,3 +48,15 @@ func BenchmarkStep(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkTopK(b *testing.B) {
+	backend := cpu.NewThreads(1)
+	p, err := topKProblem(backend, benchOptions{m: 1024, k: 1024, n: 256, sparsity: 0.9})
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := p.run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

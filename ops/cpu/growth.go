@@ -15,10 +15,10 @@ import (
 // settled by the cell number, the best k of all workers are the same however the
 // rows were shared.
 //
-// A few blocks are sampled first: their k-th score, in proportion, is a
-// threshold that nearly all cells fall below, at the cost of one comparison in
-// a vector. The threshold is a guess that is checked: should fewer than k cells
-// reach it, all are looked at again without one.
+// A few rows are sampled first: their k-th score, in proportion, is a threshold
+// that nearly all cells fall below, at the cost of one comparison in a vector.
+// The threshold is a guess that is checked: should fewer than k cells reach it,
+// all are looked at again without one.
 type growth struct {
 	b *Backend
 	ops.Growth
@@ -27,16 +27,15 @@ type growth struct {
 	dropped []bool // by CSR position
 	dy      []float32
 
-	sample    int // blocks from one sampled one to the next
-	sampling  bool
 	threshold uint32
+	sampled   topK // scores of the sample
 }
 
 // growthWorker is what a worker has to itself.
 type growthWorker struct {
 	topK
 	tile  []float32 // rowBlock × stripWidth of the gradient
-	masks []uint16  // of the tile
+	masks []uint64  // of its rows
 }
 
 // PlanGrowth returns a kernel that streams over the dense gradient.
@@ -75,38 +74,56 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 	return best.ascending(k.Pattern.Rows(), k.Pattern.Cols()), nil
 }
 
-// guess returns a score that a little more than n cells are expected to reach,
-// from a sample of blocks. It returns 0 where there are too few blocks for one.
+// sampleRows is how many rows are sampled together: the height of a register
+// tile.
+const sampleRows = 6
+
+// guess returns a key that a little more than n cells are expected to reach, from
+// a fortieth of the rows. It returns 0, which every cell reaches, where there are
+// too few rows.
 func (k *growth) guess(n int) uint32 {
-	all := blocks(k.Pattern.Rows())
-	if k.sample = 8; all < 2*k.sample {
-		k.sample = all
-	}
-	if all < 4 {
+	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
+	groups := max(rows/(40*sampleRows), 4)
+	if rows < 10*groups*sampleRows {
 		return 0
 	}
-	sampled := ceil(all, k.sample)
-	rank := int(1.15*float64(n)*float64(sampled)/float64(all)) + 64
-	k.sampling, k.threshold = true, 0
-	best := k.search(rank)
-	k.sampling = false
-	if len(best.keys) < rank {
+	w := k.worker(0)
+	s := &k.sampled
+	share := float64(groups*sampleRows) / float64(rows)
+	s.reset(int(1.2*share*float64(n))+64, 0)
+	for g := range groups {
+		lo := g * rows / groups
+		for j := range k.strips.count {
+			n := min(stripWidth, cols-j*stripWidth)
+			k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, lo+sampleRows, w.tile, stripWidth))
+			for r := range sampleRows {
+				for _, v := range w.tile[r*stripWidth:][:n] {
+					s.keys = append(s.keys, keyOf(v))
+				}
+			}
+		}
+	}
+	if len(s.keys) < s.k {
 		return 0
 	}
-	return best.kth()
+	return s.kth()
 }
 
-// search returns the best n candidates that reach the threshold, of all blocks
-// or of those that are sampled.
+// worker returns a worker with its memory.
+func (k *growth) worker(i int) *growthWorker {
+	w := &k.workers[i]
+	if w.tile == nil {
+		w.tile, w.masks = make([]float32, rowBlock*stripWidth), make([]uint64, rowBlock)
+	}
+	return w
+}
+
+// search returns the best n candidates that reach the threshold.
 func (k *growth) search(n int) *topK {
 	for i := range k.workers {
 		k.workers[i].reset(n, k.threshold)
 	}
-	tasks := blocks(k.Pattern.Rows())
-	if k.sampling {
-		tasks = ceil(tasks, k.sample)
-	}
-	k.b.pool.run(tasks, k)
+	k.b.pool.run(blocks(k.Pattern.Rows()), k)
 	best := &k.workers[0].topK
 	for i := range k.workers[1:] {
 		w := &k.workers[1+i]
@@ -119,46 +136,45 @@ func (k *growth) search(n int) *topK {
 }
 
 func (k *growth) do(i, worker int) {
-	if k.sampling {
-		i *= k.sample
-	}
 	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
-	w := &k.workers[worker]
-	if w.tile == nil {
-		w.tile, w.masks = make([]float32, rowBlock*stripWidth), make([]uint16, rowBlock*stripWidth/16)
-	}
+	w := k.worker(worker)
 	lo, hi := blockRange(i, rows)
-	rowPtr, colIdx := k.Pattern.RowPtr(), k.Pattern.ColIdx()
+	rowPtr := k.Pattern.RowPtr()
 	var next [rowBlock]int32 // stored position of each row that comes next
 	copy(next[:], rowPtr[lo:hi])
 	for j := range k.strips.count {
 		first := j * stripWidth
 		n := min(stripWidth, cols-first)
 		k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, hi, w.tile, stripWidth))
-		masks := w.masks[:(hi-lo)*stripWidth/16]
-		k.b.kernels.atLeast(masks, w.tile, scoreOf(w.threshold))
-		for m, mask := range masks {
+		k.b.kernels.atLeast(w.masks[:hi-lo], w.tile, scoreOf(w.threshold))
+		for r, mask := range w.masks[:hi-lo] {
+			mask &^= k.kept(&next[r], rowPtr[lo+r+1], int32(first)) | ^uint64(0)<<n
+			cell := int64(lo+r)*int64(cols) + int64(first)
 			for ; mask != 0; mask &= mask - 1 {
-				at := 16*m + bits.TrailingZeros16(mask)
-				r, c := at/stripWidth, at%stripWidth
-				if c >= n || k.kept(&next[r], rowPtr[lo+r+1], colIdx, int32(first+c)) {
-					continue
-				}
-				w.offer(keyOf(w.tile[at]), int64(lo+r)*int64(cols)+int64(first+c))
+				c := bits.TrailingZeros64(mask)
+				w.offer(keyOf(w.tile[r*stripWidth+c]), cell+int64(c))
 			}
 		}
 	}
 }
 
-// kept reports whether a column of a row is stored and stays. Columns of a row
-// are asked for in ascending order; next is the position not yet passed.
-func (k *growth) kept(next *int32, end int32, colIdx []int32, col int32) bool {
+// kept returns which columns of the strip that starts at first are stored in a
+// row and stay. next is the first position of the row in the strip, and moves to
+// the next strip.
+func (k *growth) kept(next *int32, end, first int32) (mask uint64) {
+	colIdx := k.Pattern.ColIdx()
 	p := *next
-	for p < end && colIdx[p] < col {
-		p++
+	for ; p < end; p++ {
+		c := colIdx[p] - first
+		if c >= stripWidth {
+			break
+		}
+		if !k.dropped[p] {
+			mask |= 1 << uint(c)
+		}
 	}
 	*next = p
-	return p < end && colIdx[p] == col && !k.dropped[p]
+	return mask
 }
 
 // ascending returns the cells in ascending order: they are counted by row and

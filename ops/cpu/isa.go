@@ -63,9 +63,9 @@ type kernels struct {
 	adam     func(w, g, m, v []float32, c *adamConsts)
 	adamw    func(w, g, m, v []float32, c *adamConsts)
 
-	// atLeast sets bit i of masks[j] where the bits of x[16j+i], without the
+	// atLeast sets bit i of masks[j] where the bits of x[64j+i], without the
 	// sign, are at least the threshold.
-	atLeast func(masks []uint16, x []float32, threshold uint32)
+	atLeast func(masks []uint64, x []float32, threshold uint32)
 
 	// transpose writes the rows × cols block at src into dst, where it is cols ×
 	// rows. Strides count numbers.

@@ -205,8 +205,9 @@ func elementwiseBy(k kernels, v vectors) kernels {
 		}
 	}
 	k.adam, k.adamw = withMoments(v.adam, adamGeneric), withMoments(v.adamw, adamwGeneric)
-	k.atLeast = func(masks []uint16, x []float32, threshold uint32) {
-		v.atLeast(len(masks), unsafe.SliceData(x), threshold, unsafe.SliceData(masks))
+	k.atLeast = func(masks []uint64, x []float32, threshold uint32) {
+		// Four masks of sixteen make one of 64: the first is the lowest.
+		v.atLeast(4*len(masks), unsafe.SliceData(x), threshold, (*uint16)(unsafe.Pointer(unsafe.SliceData(masks))))
 	}
 	k.transpose = transposeSquares
 	return k

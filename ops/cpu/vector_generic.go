@@ -70,10 +70,10 @@ func (c *adamConsts) step(grad float32, m, v *float32) float32 {
 	return c.lr * *m / (float32(math.Sqrt(float64(*v*c.correction))) + c.epsilon)
 }
 
-func atLeastGeneric(masks []uint16, x []float32, threshold uint32) {
+func atLeastGeneric(masks []uint64, x []float32, threshold uint32) {
 	for j := range masks {
-		var m uint16
-		for i, v := range x[16*j : 16*j+16] {
+		var m uint64
+		for i, v := range x[64*j : 64*j+64] {
 			if math.Float32bits(v)&^signBit >= threshold {
 				m |= 1 << i
 			}
