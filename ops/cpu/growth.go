@@ -74,13 +74,17 @@ func (k *growth) TopK(dy, x *tensor.Dense, n int, dropped []int32) ([]int64, err
 	return best.ascending(k.Pattern.Rows(), k.Pattern.Cols()), nil
 }
 
-// sampleRows is how many rows are sampled together: the height of a register
-// tile.
-const sampleRows = 6
+const (
+	// sampleRows is how many rows are sampled together: the height of a
+	// register tile.
+	sampleRows = 6
+	// sampleCells bounds the sample, and with it the memory.
+	sampleCells = 1 << 20
+)
 
 // guess returns a key that a little more than n cells are expected to reach, from
-// a fortieth of the rows. It returns 0, which every cell reaches, where there are
-// too few rows.
+// a fortieth of the cells or sampleCells of them. It returns 0, which every cell
+// reaches, where there are too few rows.
 func (k *growth) guess(n int) uint32 {
 	rows, cols := k.Pattern.Rows(), k.Pattern.Cols()
 	groups := max(rows/(40*sampleRows), 4)
@@ -89,11 +93,12 @@ func (k *growth) guess(n int) uint32 {
 	}
 	w := k.worker(0)
 	s := &k.sampled
-	share := float64(groups*sampleRows) / float64(rows)
-	s.reset(int(1.2*share*float64(n))+64, 0)
+	s.reset(0, 0)
+	// Groups take turns with the strips when there are too many for all.
+	stride := max(ceil(groups*sampleRows*cols, sampleCells), 1)
 	for g := range groups {
 		lo := g * rows / groups
-		for j := range k.strips.count {
+		for j := g % stride; j < k.strips.count; j += stride {
 			n := min(stripWidth, cols-j*stripWidth)
 			k.b.kernels.gemm(k.strips.block(j, 0, ceil(n, 8)*8, k.dy, rows, lo, lo+sampleRows, w.tile, stripWidth))
 			for r := range sampleRows {
@@ -103,6 +108,8 @@ func (k *growth) guess(n int) uint32 {
 			}
 		}
 	}
+	share := float64(len(s.keys)) / float64(k.Pattern.Cells())
+	s.k = int(1.2*share*float64(n)) + 64
 	if len(s.keys) < s.k {
 		return 0
 	}
