@@ -16,9 +16,12 @@ type task interface {
 //
 // A training step is a few dozen tasks of some tens of microseconds, about as
 // long as it takes to wake a sleeping thread. So a worker that has nothing to do
-// looks for the next task for a while before it sleeps.
+// looks for the next task for a while before it sleeps. It does not yield while it
+// looks: a goroutine that yields may come back on the processor of the one it
+// waits for, and stay there.
 type pool struct {
 	workers int
+	spins   int // how often to look
 	helpers []*helper
 	once    sync.Once
 	closed  atomic.Bool
@@ -29,6 +32,9 @@ type pool struct {
 	round   atomic.Uint32
 	next    atomic.Int64 // piece to take
 	pending atomic.Int32 // helpers that have not finished the round
+
+	waiting atomic.Bool // the caller sleeps until they have
+	done    chan struct{}
 }
 
 // helper is a worker with a goroutine of its own.
@@ -37,11 +43,14 @@ type helper struct {
 	wake   chan struct{}
 }
 
-// spins is how often a worker looks before it sleeps: some 50 µs.
-const spins = 1 << 15
+// manySpins take about 50 µs.
+const manySpins = 1 << 17
 
 func newPool(workers int) *pool {
-	p := &pool{workers: workers}
+	p := &pool{workers: workers, spins: manySpins, done: make(chan struct{}, 1)}
+	if workers > runtime.GOMAXPROCS(0) {
+		p.spins = 0 // who looks keeps others from working
+	}
 	for i := range workers - 1 {
 		h := &helper{wake: make(chan struct{}, 1)}
 		p.helpers = append(p.helpers, h)
@@ -57,18 +66,17 @@ func (p *pool) work(worker int, h *helper) {
 			return
 		}
 		p.drain(worker)
-		p.pending.Add(-1)
+		if p.pending.Add(-1) == 0 && p.waiting.CompareAndSwap(true, false) {
+			p.done <- struct{}{}
+		}
 	}
 }
 
 // await returns the number of the round that follows.
 func (p *pool) await(round uint32, h *helper) uint32 {
-	for i := range spins {
+	for range p.spins {
 		if now := p.round.Load(); now != round {
 			return now
-		}
-		if i%1024 == 1023 {
-			runtime.Gosched()
 		}
 	}
 	h.asleep.Store(true)
@@ -114,12 +122,24 @@ func (p *pool) run(n int, t task) {
 	p.pending.Store(int32(len(p.helpers)))
 	p.begin()
 	p.drain(0)
-	for i := 0; p.pending.Load() > 0; i++ {
-		if i%256 == 255 {
-			runtime.Gosched()
+	p.finish()
+	p.t = nil
+}
+
+// finish returns when the helpers have finished the round. Like them it looks for
+// a while before it sleeps: where other programs want the processors, the
+// helper that is waited for may need this one.
+func (p *pool) finish() {
+	for range p.spins {
+		if p.pending.Load() == 0 {
+			return
 		}
 	}
-	p.t = nil
+	p.waiting.Store(true)
+	if p.pending.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
+		return // the last helper finished while the caller went to sleep
+	}
+	<-p.done
 }
 
 func (p *pool) close() {

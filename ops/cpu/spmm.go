@@ -13,6 +13,7 @@ import (
 type spmm struct {
 	independent
 	kernels     *kernels
+	pool        *pool
 	pattern     *sparse.Pattern
 	panels      ops.Panels
 	transpose   bool
@@ -25,15 +26,15 @@ type spmm struct {
 }
 
 func planSpMM(b *Backend, s ops.SpMM) computation {
-	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels}
+	return &spmm{kernels: b.kernels, pool: b.pool, pattern: s.Pattern, panels: s.Panels}
 }
 
 func planSpMMT(b *Backend, s ops.SpMMT) computation {
-	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels, transpose: true}
+	return &spmm{kernels: b.kernels, pool: b.pool, pattern: s.Pattern, panels: s.Panels, transpose: true}
 }
 
 func planSpMMAct(b *Backend, s ops.SpMMAct) computation {
-	k := &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels}
+	k := &spmm{kernels: b.kernels, pool: b.pool, pattern: s.Pattern, panels: s.Panels}
 	if s.Bias {
 		k.first = flagBias
 	}
@@ -44,7 +45,7 @@ func planSpMMAct(b *Backend, s ops.SpMMAct) computation {
 }
 
 func planSpMMTGate(b *Backend, s ops.SpMMTGate) computation {
-	return &spmm{kernels: b.kernels, pattern: s.Pattern, panels: s.Panels, transpose: true, last: flagGate}
+	return &spmm{kernels: b.kernels, pool: b.pool, pattern: s.Pattern, panels: s.Panels, transpose: true, last: flagGate}
 }
 
 func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
@@ -62,7 +63,8 @@ func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 		// the values through a permutation once a panel.
 		f := bothForms(k.pattern)
 		k.form = f.transposed
-		gather(f.turned, k.w, f.source)
+		f.values = k.w
+		k.pool.run(ceil(len(f.source), vectorBlock), f)
 		k.w = f.turned
 	}
 	return k.panels.Count * k.form.rowBlocks, nil
@@ -91,19 +93,6 @@ func (k *spmm) do(i, _ int) {
 		}
 		tl := rb*t.colBlocks + cb
 		k.kernels.spmm(t, tl, k.w[t.tiles[tl].nnz:], x[cb*t.colBlock*width:], y, width, flags, bias, gate)
-	}
-}
-
-// gather copies src[at[i]] to dst[i]. Four at a time keep more loads in flight.
-func gather(dst, src []float32, at []int32) {
-	dst = dst[:len(at)]
-	i := 0
-	for ; i+4 <= len(at); i += 4 {
-		p, d := (*[4]int32)(at[i:]), (*[4]float32)(dst[i:])
-		d[0], d[1], d[2], d[3] = src[p[0]], src[p[1]], src[p[2]], src[p[3]]
-	}
-	for ; i < len(at); i++ {
-		dst[i] = src[at[i]]
 	}
 }
 

@@ -177,8 +177,28 @@ type forms struct {
 	forward, transposed *tiled
 	// source is where each value of the transposed form is stored.
 	source []int32
-	// turned is room for the values in that order.
-	turned []float32
+	// turned is room for the values in that order, and values where they come
+	// from at present.
+	turned, values []float32
+}
+
+// do turns block i of the values.
+func (f *forms) do(i, _ int) {
+	lo, hi := i*vectorBlock, min((i+1)*vectorBlock, len(f.source))
+	gather(f.turned[lo:hi], f.values, f.source[lo:hi])
+}
+
+// gather copies src[at[i]] to dst[i]. Four at a time keep more loads in flight.
+func gather(dst, src []float32, at []int32) {
+	dst = dst[:len(at)]
+	i := 0
+	for ; i+4 <= len(at); i += 4 {
+		p, d := (*[4]int32)(at[i:]), (*[4]float32)(dst[i:])
+		d[0], d[1], d[2], d[3] = src[p[0]], src[p[1]], src[p[2]], src[p[3]]
+	}
+	for ; i < len(at); i++ {
+		dst[i] = src[at[i]]
+	}
 }
 
 type (
