@@ -9,6 +9,7 @@ import (
 	"github.com/rigel-ml/rigel/checkpoint"
 	"github.com/rigel-ml/rigel/datasets"
 	"github.com/rigel-ml/rigel/nn"
+	"github.com/rigel-ml/rigel/ops"
 	"github.com/rigel-ml/rigel/optim"
 	"github.com/rigel-ml/rigel/rigl"
 )
@@ -90,7 +91,7 @@ func (c *Config) check() error {
 }
 
 // RunInfo is what run.json says of a run. A resumed run must agree with all of
-// it but the notes.
+// it but the notes, and of the kernels it only warns.
 type RunInfo struct {
 	Optimizer string            `json:"optimizer"`
 	LR        string            `json:"lr"`
@@ -99,6 +100,7 @@ type RunInfo struct {
 	Batch     int               `json:"batch"`
 	Seed      uint64            `json:"seed"`
 	Data      string            `json:"data"`
+	Kernels   string            `json:"kernels"` // device and instruction set
 	Layers    []LayerInfo       `json:"layers"`
 	Notes     map[string]string `json:"notes"`
 }
@@ -110,8 +112,9 @@ type LayerInfo struct {
 	NNZ   int    `json:"nnz"`
 }
 
-func (c *Config) runInfo(params []*nn.Param) RunInfo {
+func (c *Config) runInfo(b ops.Backend, params []*nn.Param) RunInfo {
 	info := RunInfo{
+		Kernels:   kernelsOf(b),
 		Optimizer: describe(c.Optimizer.Rule.Name(), c.Optimizer),
 		LR:        describe(strings.TrimPrefix(fmt.Sprintf("%T", c.LR), "*"), c.LR),
 		Masks:     describe(c.Masks.Method.Name, c.Masks.Schedule),
@@ -162,12 +165,20 @@ func (r RunInfo) differences(now RunInfo) error {
 	return nil
 }
 
+// kernelsOf names what computes: other kernels add up in another order.
+func kernelsOf(b ops.Backend) string {
+	if k, ok := b.(interface{ ISA() string }); ok {
+		return b.Device() + " " + k.ISA()
+	}
+	return b.Device()
+}
+
 // openDir creates or opens the run directory, if there is to be one.
-func (c *Config) openDir(params []*nn.Param) (*checkpoint.Dir, error) {
+func (c *Config) openDir(b ops.Backend, params []*nn.Param) (*checkpoint.Dir, error) {
 	if c.Dir == "" {
 		return nil, nil
 	}
-	info := c.runInfo(params)
+	info := c.runInfo(b, params)
 	opt := checkpoint.Options{Keep: c.Keep}
 	if !c.Resume {
 		return checkpoint.Create(c.Dir, info, opt)
@@ -182,6 +193,9 @@ func (c *Config) openDir(params []*nn.Param) (*checkpoint.Dir, error) {
 	}
 	if err := was.differences(info); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", c.Dir, err), dir.Close())
+	}
+	if was.Kernels != info.Kernels {
+		c.Observer.Warn(fmt.Sprintf("the run was trained on %s and goes on on %s: it will not end with the same bits", was.Kernels, info.Kernels))
 	}
 	return dir, nil
 }

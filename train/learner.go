@@ -92,7 +92,7 @@ func New(b ops.Backend, c Config) (*Learner, error) {
 		return nil, err
 	}
 	var err error
-	if l.dir, err = c.openDir(l.model.Params()); err != nil {
+	if l.dir, err = c.openDir(b, l.model.Params()); err != nil {
 		return nil, err
 	}
 	if c.Resume {

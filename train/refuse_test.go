@@ -10,6 +10,7 @@ import (
 
 	"github.com/rigel-ml/rigel/checkpoint"
 	"github.com/rigel-ml/rigel/nn"
+	"github.com/rigel-ml/rigel/ops/cpu"
 	"github.com/rigel-ml/rigel/optim"
 	"github.com/rigel-ml/rigel/rigl"
 	"github.com/rigel-ml/rigel/train"
@@ -152,4 +153,23 @@ func TestResumeWithSettingsBehindPointers(t *testing.T) {
 	rule, lr := c.Optimizer.Rule.(optim.SGD), c.LR.(optim.Warmup)
 	c.Optimizer.Rule, c.LR = &rule, &lr
 	learner(t, resumed(c))
+}
+
+// Another instruction set goes on, with a warning that the bits will differ.
+func TestResumeOnOtherKernels(t *testing.T) {
+	c := inDir(t, nil)
+	interrupt(t, c, 13)
+	other, err := cpu.Open(cpu.Options{Threads: 1, ISA: "generic"})
+	require.NoError(t, err)
+	defer other.Close()
+	if other.ISA() == newBackend(t, 1).ISA() {
+		t.Skip("this processor has one instruction set")
+	}
+	r := &recorder{}
+	c.Observer = r
+	l, err := train.New(other, resumed(c))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.Len(t, r.warnings, 1)
+	assert.Contains(t, r.warnings[0], "goes on on cpu generic")
 }
