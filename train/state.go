@@ -5,11 +5,37 @@ import (
 	"fmt"
 
 	"github.com/rigel-ml/rigel/checkpoint"
+	"github.com/rigel-ml/rigel/datasets"
 	"github.com/rigel-ml/rigel/nn"
 	"github.com/rigel-ml/rigel/ops"
 	"github.com/rigel-ml/rigel/optim"
 	"github.com/rigel-ml/rigel/sparse"
 )
+
+// progress is where a run stands; a checkpoint stores it.
+type progress struct {
+	Step           int            `json:"step"`            // steps taken
+	Epoch          int            `json:"epoch"`           // epochs finished
+	OptimizerSteps int            `json:"optimizer_steps"` // without mask updates
+	Loader         datasets.State `json:"loader"`
+	Running        running        `json:"running"`
+	Last           Epoch          `json:"last"`
+	BestValid      float64        `json:"best_valid"` // accuracy
+}
+
+// place tells apart the end of an epoch's last step from that of the epoch.
+type place struct{ step, epoch int }
+
+func (p *progress) place() place { return place{p.Step, p.Epoch} }
+
+// running are the sums of the epoch at hand.
+type running struct {
+	Loss    float64 `json:"loss"` // summed over samples
+	Samples int     `json:"samples"`
+	Correct int     `json:"correct"`
+	Updates int     `json:"updates"` // of masks
+	Churn   float64 `json:"churn"`   // summed over them
+}
 
 // A checkpoint holds the parameters under their names, the optimizer's state
 // under "optimizer.<parameter>.<name>", and the record "progress". Schedules,

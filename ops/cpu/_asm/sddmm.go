@@ -19,71 +19,39 @@ func sddmm(s isa, width int) {
 		"func(runs *uint32, nruns int, rows *uint16, off *uint16, dw *float32, x *float32, dy *float32)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("sddmmTile%d%s adds the products of one tile over one panel of %d samples to g.", width, s.name, width))
-	runs := Load(Param("runs"), GP64())
-	nruns := Load(Param("nruns"), GP64())
-	rows := Load(Param("rows"), GP64())
-	off := Load(Param("off"), GP64())
+	l := newTileLoop(width)
 	g := Load(Param("dw"), GP64())
 	x := Load(Param("x"), GP64())
 	dy := Load(Param("dy"), GP64())
 
 	d := s.vecs(nv)
-	quads, left, rem, idx, ptr, n, q := GP64(), GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	rowBytes := 4 * width
-	shift := uint64(0)
-	for 1<<shift < rowBytes {
-		shift++
-	}
-	scale := uint8(width / 8)
+	l.scratch()
+	n, q := GP64(), GP64()
 	dot := func(sum reg.Register) {
-		m := func(i int) Mem { return Mem{Base: x, Index: idx, Scale: scale, Disp: i * s.bytes()} }
+		m := func(i int) Mem { return l.at(x, i*s.bytes()) }
 		VMULPS(m(0), d[0], sum)
 		for i := 1; i < nv; i++ {
 			VFMADD231PS(m(i), d[i], sum)
 		}
 	}
 
-	Label("run")
-	TESTQ(nruns, nruns)
-	JE(LabelRef("done"))
-	DECQ(nruns)
-	MOVWQZX(Mem{Base: runs}, quads)
-	MOVWQZX(Mem{Base: runs, Disp: 2}, left)
-	ADDQ(Imm(4), runs)
-	MOVQ(quads, rem)
-	ANDQ(Imm(3), rem)
-	SHRQ(Imm(2), quads)
-	MOVQ(quads, idx)
-	ORQ(rem, idx)
-	JNE(LabelRef("row"))
-	LEAQ(Mem{Base: rows, Index: left, Scale: 2}, rows)
-	JMP(LabelRef("run"))
-
-	Label("row")
-	MOVWQZX(Mem{Base: rows, Disp: 2 * prefetch}, ptr)
-	SHLQ(Imm(shift), ptr)
-	for i := 0; i < rowBytes; i += 64 {
-		PREFETCHT0(Mem{Base: dy, Index: ptr, Scale: 1, Disp: i})
-	}
-	MOVWQZX(Mem{Base: rows}, ptr)
-	SHLQ(Imm(shift), ptr)
-	ADDQ(dy, ptr)
+	l.begin(dy, func() {})
 	for i := range d {
-		VMOVUPS(s.at(ptr, i), d[i])
+		VMOVUPS(s.at(l.ptr, i), d[i])
 	}
-	MOVQ(quads, n)
+	MOVQ(l.quads, n)
 	TESTQ(n, n)
 	JE(LabelRef("rest"))
 	Label("quad")
 	{
 		sums := s.vecs(4)
-		MOVQ(Mem{Base: off}, q)
+		MOVQ(Mem{Base: l.off}, q)
 		for k := range sums {
 			if k < 3 {
-				MOVWQZX(q.As16(), idx)
+				MOVWQZX(q.As16(), l.idx)
 				SHRQ(Imm(16), q)
 			} else {
-				MOVQ(q, idx)
+				MOVQ(q, l.idx)
 			}
 			dot(sums[k])
 		}
@@ -91,22 +59,22 @@ func sddmm(s isa, width int) {
 		VADDPS(Mem{Base: g}, r, r)
 		VMOVUPS(r, Mem{Base: g})
 	}
-	ADDQ(Imm(8), off)
+	ADDQ(Imm(8), l.off)
 	ADDQ(Imm(16), g)
 	DECQ(n)
 	JNE(LabelRef("quad"))
 
 	Label("rest")
-	TESTQ(rem, rem)
+	TESTQ(l.rem, l.rem)
 	JE(LabelRef("next"))
 	{
 		sums := s.vecs(4)
-		MOVQ(rem, n)
+		MOVQ(l.rem, n)
 		for _, v := range sums {
 			s.zero(v)
 		}
 		for k := range 3 {
-			MOVWQZX(Mem{Base: off, Disp: 2 * k}, idx)
+			MOVWQZX(Mem{Base: l.off, Disp: 2 * k}, l.idx)
 			dot(sums[k])
 			if k < 2 {
 				DECQ(n)
@@ -118,7 +86,7 @@ func sddmm(s isa, width int) {
 		t := XMM()
 		VADDSS(Mem{Base: g}, r, t)
 		VMOVSS(t, Mem{Base: g})
-		CMPQ(rem, Imm(2))
+		CMPQ(l.rem, Imm(2))
 		JL(LabelRef("stored"))
 		VMOVSHDUP(r, t)
 		VADDSS(Mem{Base: g, Disp: 4}, t, t)
@@ -129,18 +97,11 @@ func sddmm(s isa, width int) {
 		VMOVSS(t, Mem{Base: g, Disp: 8})
 	}
 	Label("stored")
-	LEAQ(Mem{Base: off, Index: rem, Scale: 2}, off)
-	LEAQ(Mem{Base: g, Index: rem, Scale: 4}, g)
+	LEAQ(Mem{Base: l.off, Index: l.rem, Scale: 2}, l.off)
+	LEAQ(Mem{Base: g, Index: l.rem, Scale: 4}, g)
 
 	Label("next")
-	ADDQ(Imm(2), rows)
-	DECQ(left)
-	JNE(LabelRef("row"))
-	JMP(LabelRef("run"))
-
-	Label("done")
-	VZEROUPPER()
-	RET()
+	l.end()
 }
 
 // reduce4 adds up each of four vectors and returns the sums in order. It

@@ -17,9 +17,6 @@ const (
 	flagResidual               // gate is added instead, at the end
 )
 
-// prefetch is how many rows ahead of the present one y is fetched.
-const prefetch = 6
-
 // spmm generates the product of one tile with one panel: for each run of rows
 // with the same count of non-zeros, and each row of it,
 //
@@ -38,10 +35,7 @@ func spmm(s isa, width int) {
 		"func(runs *uint32, nruns int, rows *uint16, off *uint16, v *float32, x *float32, y *float32, flags int, bias *float32, gate *float32)")
 	Pragma("noescape")
 	Doc(fmt.Sprintf("spmmTile%d%s multiplies one tile with one panel of %d samples.", width, s.name, width))
-	runs := Load(Param("runs"), GP64())
-	nruns := Load(Param("nruns"), GP64())
-	rows := Load(Param("rows"), GP64())
-	off := Load(Param("off"), GP64())
+	l := newTileLoop(width)
 	v := Load(Param("v"), GP64())
 	x := Load(Param("x"), GP64())
 	y := Load(Param("y"), GP64())
@@ -51,64 +45,33 @@ func spmm(s isa, width int) {
 		acc[c] = s.vecs(nv)
 	}
 	w := s.vec()
-	quads, left, rem, idx, ptr := GP64(), GP64(), GP64(), GP64(), GP64()
-	rowBytes := 4 * width
-	shift := uint64(0)
-	for 1<<shift < rowBytes {
-		shift++
-	}
-	// Offsets are columns times 32; a row has width·4 bytes.
-	scale := uint8(width / 8)
-
+	l.scratch()
 	one := func(chain int, fold func(m Mem, acc reg.Register)) {
 		for i := range nv {
-			fold(Mem{Base: x, Index: idx, Scale: scale, Disp: i * s.bytes()}, acc[chain][i])
+			fold(l.at(x, i*s.bytes()), acc[chain][i])
 		}
 	}
 	fma := func(m Mem, acc reg.Register) { VFMADD231PS(m, w, acc) }
 
-	Label("run")
-	TESTQ(nruns, nruns)
-	JE(LabelRef("done"))
-	DECQ(nruns)
-	MOVWQZX(Mem{Base: runs}, quads)
-	MOVWQZX(Mem{Base: runs, Disp: 2}, left)
-	ADDQ(Imm(4), runs)
-	MOVQ(quads, rem)
-	ANDQ(Imm(3), rem)
-	SHRQ(Imm(2), quads)
-	// Rows without a non-zero have nothing to add.
-	MOVQ(quads, idx)
-	ORQ(rem, idx)
-	JNE(LabelRef("row"))
-	Load(Param("flags"), idx)
-	CMPQ(idx, Imm(flagAccumulate))
-	JNE(LabelRef("row"))
-	LEAQ(Mem{Base: rows, Index: left, Scale: 2}, rows)
-	JMP(LabelRef("run"))
-
-	Label("row")
-	MOVWQZX(Mem{Base: rows, Disp: 2 * prefetch}, ptr)
-	SHLQ(Imm(shift), ptr)
-	for i := 0; i < rowBytes; i += 64 {
-		PREFETCHT0(Mem{Base: y, Index: ptr, Scale: 1, Disp: i})
-	}
-	MOVWQZX(Mem{Base: rows}, ptr)
-	SHLQ(Imm(shift), ptr)
-	ADDQ(y, ptr)
+	l.begin(y, func() {
+		// Rows without a non-zero have nothing to add.
+		Load(Param("flags"), l.idx)
+		CMPQ(l.idx, Imm(flagAccumulate))
+		JNE(LabelRef("row"))
+	})
 	for c := range acc {
 		for i := range nv {
 			s.zero(acc[c][i])
 		}
 	}
 	n := GP64()
-	MOVQ(quads, n)
+	MOVQ(l.quads, n)
 	TESTQ(n, n)
 	JE(LabelRef("rest"))
 	Label("quad")
 	{
 		q, wv := GP64(), s.vec()
-		MOVQ(Mem{Base: off}, q)
+		MOVQ(Mem{Base: l.off}, q)
 		if s.lanes == 16 {
 			VBROADCASTF32X4(Mem{Base: v}, wv)
 		} else {
@@ -116,26 +79,26 @@ func spmm(s isa, width int) {
 		}
 		for k, imm := range []uint64{0x00, 0x55, 0xaa, 0xff} {
 			if k < 3 {
-				MOVWQZX(q.As16(), idx)
+				MOVWQZX(q.As16(), l.idx)
 				SHRQ(Imm(16), q)
 			} else {
-				MOVQ(q, idx)
+				MOVQ(q, l.idx)
 			}
 			VPERMILPS(Imm(imm), wv, w)
 			one(k%chains, fma)
 		}
 	}
-	ADDQ(Imm(8), off)
+	ADDQ(Imm(8), l.off)
 	ADDQ(Imm(16), v)
 	DECQ(n)
 	JNE(LabelRef("quad"))
 
 	Label("rest")
-	MOVQ(rem, n)
+	MOVQ(l.rem, n)
 	TESTQ(n, n)
 	JE(LabelRef("sum"))
 	for k := range 3 {
-		MOVWQZX(Mem{Base: off, Disp: 2 * k}, idx)
+		MOVWQZX(Mem{Base: l.off, Disp: 2 * k}, l.idx)
 		VBROADCASTSS(Mem{Base: v, Disp: 4 * k}, w)
 		one(k%chains, fma)
 		if k < 2 {
@@ -144,8 +107,8 @@ func spmm(s isa, width int) {
 		}
 	}
 	Label("rested")
-	LEAQ(Mem{Base: off, Index: rem, Scale: 2}, off)
-	LEAQ(Mem{Base: v, Index: rem, Scale: 4}, v)
+	LEAQ(Mem{Base: l.off, Index: l.rem, Scale: 2}, l.off)
+	LEAQ(Mem{Base: v, Index: l.rem, Scale: 4}, v)
 
 	Label("sum")
 	for step := 1; step < chains; step *= 2 {
@@ -155,20 +118,13 @@ func spmm(s isa, width int) {
 			}
 		}
 	}
-	Load(Param("flags"), idx)
-	epilogue(s, acc[0], rows, ptr, idx, "row_done")
+	Load(Param("flags"), l.idx)
+	epilogue(s, acc[0], l.rows, l.ptr, l.idx, "row_done")
 	Label("row_done")
 	for i := range nv {
-		VMOVUPS(acc[0][i], s.at(ptr, i))
+		VMOVUPS(acc[0][i], s.at(l.ptr, i))
 	}
-	ADDQ(Imm(2), rows)
-	DECQ(left)
-	JNE(LabelRef("row"))
-	JMP(LabelRef("run"))
-
-	Label("done")
-	VZEROUPPER()
-	RET()
+	l.end()
 }
 
 // epilogue applies the flags to a finished row.
