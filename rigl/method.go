@@ -1,7 +1,6 @@
 package rigl
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -60,18 +59,19 @@ type Grow func(l *Layer, k int, dropped []int32, rng *rand.Rand) ([]int64, error
 // SmallestMagnitude drops the weights nearest to zero. Of equals the earlier
 // position goes first; a NaN goes last.
 func SmallestMagnitude(w []float32, k int) []int32 {
-	order := make([]int32, len(w))
-	for i := range order {
-		order[i] = int32(i)
-	}
 	// Without the sign, the bits of floats are ordered as the numbers are, and
-	// those of every NaN lie above those of infinity.
+	// those of every NaN lie above those of infinity. The position below settles
+	// ties.
 	const sign, firstNaN = 1 << 31, 0x7f800001
-	magnitude := func(p int32) uint32 { return min(math.Float32bits(w[p])&^sign, firstNaN) }
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(magnitude(a), magnitude(b)), cmp.Compare(a, b))
-	})
-	dropped := order[:k]
+	order := make([]uint64, len(w))
+	for i, v := range w {
+		order[i] = uint64(min(math.Float32bits(v)&^sign, firstNaN))<<32 | uint64(i)
+	}
+	slices.Sort(order)
+	dropped := make([]int32, k)
+	for i := range dropped {
+		dropped[i] = int32(order[i])
+	}
 	slices.Sort(dropped)
 	return dropped
 }

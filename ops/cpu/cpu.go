@@ -155,6 +155,9 @@ type kernel struct {
 	op  ops.Op
 	sig ops.Signature
 	c   computation
+	// alone is set where the work is over before another thread would have
+	// begun.
+	alone bool
 }
 
 // Run checks the operands and computes.
@@ -166,7 +169,13 @@ func (k *kernel) Run(out *tensor.Dense, in []*tensor.Dense) error {
 	if err != nil {
 		return err
 	}
-	k.b.pool.run(n, k.c)
+	if k.alone {
+		for i := range n {
+			k.c.do(i, 0)
+		}
+	} else {
+		k.b.pool.run(n, k.c)
+	}
 	k.c.finish()
 	return nil
 }

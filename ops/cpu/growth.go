@@ -79,7 +79,7 @@ const (
 	// register tile.
 	sampleRows = 6
 	// sampleCells bounds the sample, and with it the memory.
-	sampleCells = 1 << 20
+	sampleCells = 1 << 17
 )
 
 // guess returns a key that a little more than n cells are expected to reach, from
