@@ -96,6 +96,7 @@ func (k *growth) guess(n int) uint32 {
 	s.reset(0, 0)
 	// Groups take turns with the strips when there are too many for all.
 	stride := max(ceil(groups*sampleRows*cols, sampleCells), 1)
+	s.keys = slices.Grow(s.keys, groups*sampleRows*ceil(k.strips.count, stride)*stripWidth)
 	for g := range groups {
 		lo := g * rows / groups
 		for j := g % stride; j < k.strips.count; j += stride {

@@ -20,7 +20,9 @@ func spmmGeneric(t *tiled, i int, v, x, y []float32, width, flags int, bias, gat
 			rows = rows[1:]
 			for s := 0; s < width; s += 8 {
 				var a [8]float32
-				multiplyEight(&a, off[:n], v, x[s:], width)
+				if n > 0 { // x is empty where there are no columns
+					multiplyEight(&a, off[:n], v, x[s:], width)
+				}
 				finish(&a, (*[8]float32)(y[r*width+s:]), flags, r, r*width+s, bias, gate)
 			}
 			off, v = off[n:], v[n:]

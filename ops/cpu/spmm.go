@@ -23,6 +23,7 @@ type spmm struct {
 	w, x, y []float32
 	bias    []float32
 	gate    []float32
+	turned  turned
 }
 
 func planSpMM(b *Backend, s ops.SpMM) computation {
@@ -63,9 +64,13 @@ func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 		// the values through a permutation once a panel.
 		f := bothForms(k.pattern)
 		k.form = f.transposed
-		f.values = k.w
-		k.pool.run(ceil(len(f.source), vectorBlock), f)
-		k.w = f.turned
+		k.turned = turned{source: f.source, from: k.w, values: resized(k.turned.values, len(k.w))}
+		if n := ceil(len(f.source), vectorBlock); n > turnAlone {
+			k.pool.run(n, &k.turned)
+		} else {
+			k.turned.all()
+		}
+		k.w = k.turned.values
 	}
 	return k.panels.Count * k.form.rowBlocks, nil
 }

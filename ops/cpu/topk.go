@@ -39,7 +39,7 @@ type topK struct {
 
 func (t *topK) reset(k int, threshold uint32) {
 	t.k, t.threshold = k, threshold
-	t.keys, t.cells = t.keys[:0], t.cells[:0]
+	t.keys, t.cells = slices.Grow(t.keys[:0], k+k/4), slices.Grow(t.cells[:0], k+k/4)
 }
 
 func (t *topK) offer(key uint32, cell int64) {
