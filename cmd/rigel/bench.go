@@ -5,12 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/rigel-ml/rigel/bench/problems"
 	"github.com/rigel-ml/rigel/ops/cpu"
 )
 
@@ -41,24 +40,10 @@ type measurement struct {
 	MedianRate float64 `json:"median_gflops"`
 }
 
-// problem is something to time: one run of it and the useful floating-point
-// operations in it.
-type problem struct {
-	run   func() error
-	nnz   int
-	flops float64
-}
-
-// problems makes a problem by the name of -op.
-var problems = map[string]func(b *cpu.Backend, o benchOptions) (problem, error){
-	"spmm": sparseProblem, "spmmt": sparseProblem, "sddmm": sparseProblem,
-	"gemm": gemmProblem, "topk": topKProblem, "step": stepProblem,
-}
-
 func parseBench(args []string) (o benchOptions, err error) {
 	fs := flag.NewFlagSet("rigel bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	names := strings.Join(slices.Sorted(maps.Keys(problems)), ", ")
+	names := strings.Join(problems.Names(), ", ")
 	fs.StringVar(&o.op, "op", "spmm", "what to time: "+names)
 	fs.IntVar(&o.m, "m", 1024, "rows of the weight: output features; of a step, the hidden width")
 	fs.IntVar(&o.k, "k", 1024, "columns of the weight: input features")
@@ -77,11 +62,10 @@ func parseBench(args []string) (o benchOptions, err error) {
 		}
 		return o, usageError{err}
 	}
-	_, known := problems[o.op]
 	switch {
 	case fs.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	case !known:
+	case !slices.Contains(problems.Names(), o.op):
 		err = fmt.Errorf("-op %q, want one of %s", o.op, names)
 	case o.m < 1 || o.k < 1 || o.n < 1 || o.reps < 1 || o.threads < 1:
 		err = fmt.Errorf("-m, -k, -n, -reps and -threads want at least 1")
@@ -108,37 +92,20 @@ func bench(args []string, w io.Writer) error {
 		return usageError{err}
 	}
 	defer backend.Close()
-	p, err := problems[o.op](backend, o)
+	p, err := problems.New(backend, o.op, problems.Options{M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity})
 	if err != nil {
 		return err
 	}
-	best, median, err := timeRuns(p.run, o.reps)
+	best, median, err := p.Time(o.reps)
 	if err != nil {
 		return err
 	}
-	m := measurement{Op: o.op, M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity, NNZ: p.nnz, Threads: o.threads, Kernel: backend.ISA(),
-		MS: 1e3 * best, GFLOPS: p.flops / best / 1e9, MedianMS: 1e3 * median, MedianRate: p.flops / median / 1e9}
+	m := measurement{Op: o.op, M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity, NNZ: p.NNZ, Threads: o.threads, Kernel: backend.ISA(),
+		MS: 1e3 * best, GFLOPS: p.FLOPs / best / 1e9, MedianMS: 1e3 * median, MedianRate: p.FLOPs / median / 1e9}
 	if o.json {
 		return json.NewEncoder(w).Encode(m)
 	}
 	_, err = fmt.Fprintf(w, "%s %d×%d×%d, sparsity %.3g (%d weights), %d threads, %s: best %.4f ms, %.1f GFLOP/s; median %.4f ms, %.1f GFLOP/s\n",
 		m.Op, m.M, m.K, m.N, m.Sparsity, m.NNZ, m.Threads, m.Kernel, m.MS, m.GFLOPS, m.MedianMS, m.MedianRate)
 	return err
-}
-
-// timeRuns returns the best and the median seconds of so many runs, after two
-// that warm up.
-func timeRuns(run func() error, reps int) (best, median float64, err error) {
-	times := make([]float64, 0, reps)
-	for i := range reps + 2 {
-		start := time.Now()
-		if err := run(); err != nil {
-			return 0, 0, err
-		}
-		if i >= 2 {
-			times = append(times, time.Since(start).Seconds())
-		}
-	}
-	slices.Sort(times)
-	return times[0], times[len(times)/2], nil
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rigel-ml/rigel/ops/cpu"
+	"github.com/rigel-ml/rigel/bench/problems"
 )
 
 func TestBench(t *testing.T) {
-	for op := range problems {
+	for _, op := range problems.Names() {
 		var out bytes.Buffer
 		args := "-op " + op + " -m 40 -k 30 -n 20 -sparsity 0.7 -reps 2 -json"
 		require.NoError(t, bench(strings.Fields(args), &out), op)
@@ -34,29 +34,5 @@ func TestBenchRefuses(t *testing.T) {
 	} {
 		var usage usageError
 		require.ErrorAs(t, bench(strings.Fields(args), &bytes.Buffer{}), &usage, args)
-	}
-}
-
-func BenchmarkStep(b *testing.B) {
-	backend := cpu.NewThreads(1)
-	p, err := stepProblem(backend, benchOptions{m: 1024, k: 784, n: 256, sparsity: 0.9})
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := p.run(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTopK(b *testing.B) {
-	backend := cpu.NewThreads(1)
-	p, err := topKProblem(backend, benchOptions{m: 1024, k: 1024, n: 256, sparsity: 0.9})
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := p.run(); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
