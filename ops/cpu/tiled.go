@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rigel-ml/rigel/sparse"
 )
@@ -78,57 +79,81 @@ func buildTiled(old *tiled, rows, cols int, rowPtr, colIdx []int32) *tiled {
 	t.rowBlock, t.colBlock = blockSizes(rows, cols, nnz)
 	t.rowBlocks, t.colBlocks = ceil(rows, t.rowBlock), max(ceil(cols, t.colBlock), 1)
 	t.off = resized(t.off, nnz)
-	t.rowList = resized(t.rowList, t.colBlocks*rows+listPadding)
-	clear(t.rowList[t.colBlocks*rows:])
+	t.rowList = t.rowList[:0]
 	t.tiles = resized(t.tiles, t.rowBlocks*t.colBlocks)
 	t.runs = t.runs[:0]
-
-	next := make([]int32, t.rowBlock)    // first entry of each row not yet placed
-	count := make([]int32, t.rowBlock)   // of each row in this tile
-	place := make([]int32, t.colBlock+2) // rows of each count, then where they go
-	k, list := 0, 0
+	b := tileBuilder{
+		tiled: t, rowPtr: rowPtr, colIdx: colIdx,
+		next: make([]int32, t.rowBlock), count: make([]int32, t.rowBlock), place: make([]int32, t.colBlock+2),
+	}
 	for rb := range t.rowBlocks {
-		r0 := rb * t.rowBlock
-		n := min(t.rowBlock, rows-r0)
-		copy(next, rowPtr[r0:r0+n])
+		b.first, b.rows = rb*t.rowBlock, min(t.rowBlock, rows-rb*t.rowBlock)
+		copy(b.next, rowPtr[b.first:b.first+b.rows])
 		for cb := range t.colBlocks {
-			tl := tile{nnz: k, list: list, run: len(t.runs)}
-			limit := int32(min((cb+1)*t.colBlock, cols))
-			clear(place)
-			for r := range n {
-				p := next[r]
-				for end := rowPtr[r0+r+1]; p < end && colIdx[p] < limit; p++ {
-				}
-				count[r] = p - next[r]
-				place[count[r]+1]++
-			}
-			for c, rows := range place[1:] {
-				if rows > 0 {
-					t.runs = append(t.runs, uint32(c)|uint32(rows)<<16)
-				}
-			}
-			for c := 1; c < len(place); c++ {
-				place[c] += place[c-1]
-			}
-			for r := range n {
-				at := &place[count[r]]
-				t.rowList[list+int(*at)] = uint16(r)
-				*at++
-			}
-			for _, r := range t.rowList[list : list+n] {
-				for range count[r] {
-					p := next[r]
-					t.off[k] = uint16((int(colIdx[p]) - cb*t.colBlock) * offsetUnit)
-					next[r]++
-					k++
-				}
-			}
-			list += n
-			tl.runEnd = len(t.runs)
-			t.tiles[rb*t.colBlocks+cb] = tl
+			t.tiles[rb*t.colBlocks+cb] = b.tile(cb)
 		}
 	}
+	t.rowList = append(t.rowList, make([]uint16, listPadding)...)
 	return t
+}
+
+// tileBuilder goes through the tiles of a block of rows from left to right.
+type tileBuilder struct {
+	*tiled
+	rowPtr, colIdx []int32
+	first, rows    int     // of the block
+	k              int     // non-zeros placed
+	next           []int32 // first entry of each row not yet placed
+	count          []int32 // of each row in the tile
+	place          []int32 // rows of each count, then where they go
+}
+
+// tile places the non-zeros of column block cb.
+func (b *tileBuilder) tile(cb int) tile {
+	tl := tile{nnz: b.k, list: len(b.rowList), run: len(b.runs)}
+	limit := int32(min((cb+1)*b.colBlock, b.cols))
+	clear(b.place)
+	for r := range b.rows {
+		p := b.next[r]
+		for end := b.rowPtr[b.first+r+1]; p < end && b.colIdx[p] < limit; p++ {
+		}
+		b.count[r] = p - b.next[r]
+		b.place[b.count[r]+1]++
+	}
+	// The first and the last block see every row, to start it and to end it.
+	// Blocks between list those with something to add, so that the lists grow
+	// with the non-zeros and not with the blocks.
+	listed := b.rows
+	if cb > 0 && cb < b.colBlocks-1 {
+		listed -= int(b.place[1])
+		b.place[1] = 0
+	}
+	for c, rows := range b.place[1:] {
+		if rows > 0 {
+			b.runs = append(b.runs, uint32(c)|uint32(rows)<<16)
+		}
+	}
+	for c := 1; c < len(b.place); c++ {
+		b.place[c] += b.place[c-1]
+	}
+	b.rowList = slices.Grow(b.rowList, listed)[:tl.list+listed]
+	list := b.rowList[tl.list:]
+	for r, n := range b.count[:b.rows] {
+		if n == 0 && listed < b.rows {
+			continue
+		}
+		list[b.place[n]] = uint16(r)
+		b.place[n]++
+	}
+	for _, r := range list {
+		for range b.count[r] {
+			b.off[b.k] = uint16((int(b.colIdx[b.next[r]]) - cb*b.colBlock) * offsetUnit)
+			b.next[r]++
+			b.k++
+		}
+	}
+	tl.runEnd = len(b.runs)
+	return tl
 }
 
 // walk calls f with each non-zero and its CSR position. The positions are not
