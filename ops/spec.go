@@ -68,6 +68,10 @@ func (o Operand) check(b Backend, op Op, t *tensor.Dense) error {
 		return fmt.Errorf("%w: %s %s is %v, want %v", ErrOperand, op, o.Name, t.Dtype(), o.dtype(b))
 	case t.DataSize() != o.Len():
 		return fmt.Errorf("%w: %s %s has shape %v, want %v", ErrOperand, op, o.Name, t.Shape(), o.Shape)
+	case o.Pattern != nil && o.Pattern.NNZ() != o.Len():
+		// An update that keeps nnz is followed; after another a kernel would
+		// read past its operands.
+		return fmt.Errorf("%w: %s was planned for %d non-zeros, the pattern has %d non-zeros now; plan again", ErrOperand, op, o.Len(), o.Pattern.NNZ())
 	}
 	return nil
 }

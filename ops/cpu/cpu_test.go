@@ -14,31 +14,6 @@ import (
 	"github.com/rigel-ml/rigel/ops/opstest"
 )
 
-func TestConformance(t *testing.T) {
-	for _, threads := range []int{1, 3} {
-		t.Run(fmt.Sprint("threads=", threads), func(t *testing.T) {
-			b := cpu.NewThreads(threads)
-			defer b.Close()
-			opstest.Conformance(t, b)
-		})
-	}
-}
-
-func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
-	one := cpu.NewThreads(1)
-	for _, threads := range []int{2, 5} {
-		many := cpu.NewThreads(threads)
-		opstest.SameBits(t, one, many)
-		require.NoError(t, many.Close())
-	}
-}
-
-func TestRunDoesNotAllocate(t *testing.T) {
-	b := cpu.NewThreads(2)
-	defer b.Close()
-	opstest.NoAllocs(t, b)
-}
-
 func TestCloseEndsTheWorkers(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	b := cpu.NewThreads(4)

@@ -28,8 +28,7 @@ var shapeOf = []struct {
 
 // patternOf returns a pattern of a kind. The rest of a kind that is stored in
 // full has a hundredth of the density.
-func patternOf(t testing.TB, kind, rows, cols int, density float64, rng *rand.Rand) *sparse.Pattern {
-	t.Helper()
+func patternOf(t require.TestingT, kind, rows, cols int, density float64, rng *rand.Rand) *sparse.Pattern {
 	rowPtr, colIdx := []int32{0}, []int32{}
 	for i := range rows {
 		for j := range cols {
@@ -80,7 +79,7 @@ func FuzzKernels(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, r, c, d, n uint16, kind, set, threads uint8, odd bool, seed uint64) {
 		rows, cols, density := int(r%400), int(c%400), float64(d%(permille+1))/permille
-		b := open(t, isaNames[int(set)%len(isaNames)], 1+int(threads%4))
+		b := sharing{open(t, isaNames[int(set)%len(isaNames)], 1+int(threads%4))}
 		rng := newRNG(seed)
 		p := patternOf(t, int(kind)%len(shapeOf), rows, cols, density, rng)
 		value := number(integer)
@@ -98,6 +97,6 @@ func FuzzKernels(f *testing.F) {
 			in := inputs(t, s, value, rng)
 			requireSame(t, solve(t, ref.New(), s, in), solve(t, b, s, in), "%s of %s", s.Op(), log)
 		}
-		requireGrowth(t, ops.Growth{Pattern: p, Panels: small}, value, rng, b)
+		requireGrowth(t, ops.Growth{Pattern: p, Panels: small}, value, rng, b.Backend)
 	})
 }

@@ -41,7 +41,7 @@ func (m *Machine) fuse(wanted map[int]bool) error {
 		from := last.from[through]
 		product := m.instrs[writer[from]]
 		p, ok := product.op.(*op)
-		if !ok || readers[from] > 1 || wanted[from] {
+		if !ok || p.backend != o.backend || readers[from] > 1 || wanted[from] {
 			continue
 		}
 		spec := fused(p.spec, o.spec)

@@ -96,12 +96,13 @@ func (m *Machine) RunAll() error {
 		if err != nil {
 			return fmt.Errorf("%v: %w", in.op, err)
 		}
-		// Ops keep their output buffer, so this binds on the first run alone.
-		if m.values[in.to] != v {
+		m.values[in.to] = v
+		// Ops keep their output buffer, so this binds on the first run alone,
+		// unless another machine, whose fused ops are others, ran in between.
+		if in.node.Value() != v {
 			if err := G.UnsafeLet(in.node, v); err != nil {
 				return fmt.Errorf("%v: %w", in.op, err)
 			}
-			m.values[in.to] = v
 		}
 	}
 	return nil
