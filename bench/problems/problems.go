@@ -20,10 +20,13 @@ import (
 )
 
 // Options are the sizes of a problem: a weight of M × K, a batch of N, and the
-// share of weights left out. A step is one of K-M-M-10.
+// share of weights left out of each layer.
 type Options struct {
 	M, K, N  int
 	Sparsity float64
+	// Layers are the widths of a step's network, from the input's to the
+	// classes; K, M, M and 10 if nil.
+	Layers []int
 }
 
 // Problem is something to time.
@@ -50,6 +53,8 @@ func New(b *cpu.Backend, name string, o Options) (Problem, error) {
 		return Problem{}, fmt.Errorf("no problem %q; there are %s", name, strings.Join(Names(), ", "))
 	case o.M < 1 || o.K < 1 || o.N < 1:
 		return Problem{}, fmt.Errorf("a %d × %d weight and a batch of %d: want at least 1 each", o.M, o.K, o.N)
+	case o.Layers != nil && (len(o.Layers) < 2 || slices.Min(o.Layers) < 1):
+		return Problem{}, fmt.Errorf("layers %v: want two widths at least, of 1 at least", o.Layers)
 	case !(o.Sparsity >= 0 && o.Sparsity < 1):
 		return Problem{}, fmt.Errorf("sparsity %v, want 0 or more and below 1", o.Sparsity)
 	}
@@ -168,24 +173,31 @@ func topKProblem(b *cpu.Backend, _ string, o Options) (Problem, error) {
 	}, p.NNZ(), 2 * float64(o.M) * float64(o.K) * float64(o.N)}, nil
 }
 
-// stepProblem is a training step of k-m-m-10 with Adam: forward, loss, backward,
-// update. Its rate counts the products with weights, two of the first layer and
-// three of the others.
+// stepProblem is a training step with Adam: forward, loss, backward, update. Its
+// rate counts the products with weights, two of the first layer and three of the
+// others.
 func stepProblem(b *cpu.Backend, _ string, o Options) (Problem, error) {
-	const classes = 10
-	layer := func(in, out int) nn.Config {
-		if o.Sparsity == 0 {
-			return nn.LinearConfig{In: in, Out: out}
-		}
-		return nn.SparseLinearConfig{In: in, Out: out, Sparsity: o.Sparsity}
+	widths := o.Layers
+	if widths == nil {
+		widths = []int{o.K, o.M, o.M, 10}
 	}
-	model, err := nn.SequentialConfig{
-		layer(o.K, o.M), nn.ReLUConfig{}, layer(o.M, o.M), nn.ReLUConfig{}, layer(o.M, classes),
-	}.Init(nn.NewInit(b, 1))
+	var layers nn.SequentialConfig
+	for i, out := range widths[1:] {
+		if i > 0 {
+			layers = append(layers, nn.ReLUConfig{})
+		}
+		if o.Sparsity == 0 {
+			layers = append(layers, nn.LinearConfig{In: widths[i], Out: out})
+		} else {
+			layers = append(layers, nn.SparseLinearConfig{In: widths[i], Out: out, Sparsity: o.Sparsity})
+		}
+	}
+	features, classes := widths[0], widths[len(widths)-1]
+	model, err := layers.Init(nn.NewInit(b, 1))
 	if err != nil {
 		return Problem{}, err
 	}
-	p, err := nn.Compile(b, nn.ProgramConfig{Model: model, Features: o.K, Batch: o.N, Training: true})
+	p, err := nn.Compile(b, nn.ProgramConfig{Model: model, Features: features, Batch: o.N, Training: true})
 	if err != nil {
 		return Problem{}, err
 	}
@@ -194,12 +206,12 @@ func stepProblem(b *cpu.Backend, _ string, o Options) (Problem, error) {
 		return Problem{}, err
 	}
 	rng := random()
-	x, labels := make([]float32, o.N*o.K), make([]int32, o.N)
+	x, labels := make([]float32, o.N*features), make([]int32, o.N)
 	for i := range x {
 		x[i] = rng.Float32()
 	}
 	for i := range labels {
-		labels[i] = rng.Int32N(classes)
+		labels[i] = rng.Int32N(int32(classes))
 	}
 	gradients := make([]*tensor.Dense, len(p.Params()))
 	nnz, flops := 0, 0.0

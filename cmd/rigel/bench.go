@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rigel-ml/rigel/bench/problems"
@@ -18,6 +19,7 @@ type benchOptions struct {
 	op       string
 	m, k, n  int
 	sparsity float64
+	layers   []int
 	threads  int
 	kernel   string
 	reps     int
@@ -49,13 +51,24 @@ func parseBench(args []string) (o benchOptions, err error) {
 	fs.IntVar(&o.k, "k", 1024, "columns of the weight: input features")
 	fs.IntVar(&o.n, "n", 256, "batch")
 	fs.Float64Var(&o.sparsity, "sparsity", 0.9, "share of weights left out")
+	fs.Func("layers", "of a step, the widths such as 784,300,100,10; k,m,m,10 if not given", func(s string) error {
+		o.layers = nil
+		for _, field := range strings.Split(s, ",") {
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				return err
+			}
+			o.layers = append(o.layers, n)
+		}
+		return nil
+	})
 	fs.IntVar(&o.threads, "threads", 1, "threads")
 	fs.StringVar(&o.kernel, "kernel", "auto", "instruction set: auto, avx512, avx2, generic")
 	fs.IntVar(&o.reps, "reps", 20, "runs to time")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	if err := fs.Parse(args); err != nil {
 		if err == flag.ErrHelp {
-			fmt.Fprintln(os.Stderr, "rigel bench times a kernel, or a training step of k-m-m-10 with Adam. Flags:")
+			fmt.Fprintln(os.Stderr, "rigel bench times a kernel, or a training step with Adam. Flags:")
 			fs.SetOutput(os.Stderr)
 			fs.PrintDefaults()
 			return o, err
@@ -92,9 +105,9 @@ func bench(args []string, w io.Writer) error {
 		return usageError{err}
 	}
 	defer backend.Close()
-	p, err := problems.New(backend, o.op, problems.Options{M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity})
+	p, err := problems.New(backend, o.op, problems.Options{M: o.m, K: o.k, N: o.n, Sparsity: o.sparsity, Layers: o.layers})
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	best, median, err := p.Time(o.reps)
 	if err != nil {

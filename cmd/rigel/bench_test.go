@@ -30,7 +30,7 @@ func TestBench(t *testing.T) {
 
 func TestBenchRefuses(t *testing.T) {
 	for _, args := range []string{
-		"-op sparse", "-m 0", "-k -1", "-n x", "-sparsity 1", "-sparsity NaN", "-threads 0", "-reps 0", "-kernel sse", "extra", "-unknown",
+		"-op sparse", "-m 0", "-k -1", "-n x", "-sparsity 1", "-sparsity NaN", "-threads 0", "-reps 0", "-kernel sse", "-op step -layers 3", "-op step -layers 3,x", "extra", "-unknown",
 	} {
 		var usage usageError
 		require.ErrorAs(t, bench(strings.Fields(args), &bytes.Buffer{}), &usage, args)
