@@ -12,11 +12,12 @@ const (
 	OpLinearTGate Op = "lineartgate"
 )
 
-// Activation is what follows a product: a bias, a ReLU, or both.
-type Activation struct{ Bias, ReLU bool }
+// Activation is what follows a product, in this order: a bias, the addition of
+// another tensor of the output's shape, a ReLU.
+type Activation struct{ Bias, Residual, ReLU bool }
 
-// SpMMAct is SpMM, then BiasAdd and ReLU as far as asked for: values, X, and the
-// bias (rows) if there is one → Y.
+// SpMMAct is SpMM and what follows it: values, X, then the bias (rows) and the
+// residual if there are any → Y.
 type SpMMAct struct {
 	SparseProblem
 	Activation
@@ -26,8 +27,8 @@ type SpMMAct struct {
 // where the gate (cols features) is positive, and 0 elsewhere.
 type SpMMTGate SparseProblem
 
-// LinearAct is Linear, then BiasAdd and ReLU as far as asked for: W, X, and the
-// bias if there is one → Y.
+// LinearAct is Linear and what follows it: W, X, then the bias and the residual if
+// there are any → Y.
 type LinearAct struct {
 	DenseProblem
 	Activation
@@ -49,6 +50,9 @@ func (a Activation) signature(w, x, y Operand) Signature {
 			features = y.Shape[1]
 		}
 		s.In = append(s.In, Operand{Name: "bias", Shape: tensor.Shape{features}})
+	}
+	if a.Residual {
+		s.In = append(s.In, Operand{Name: "residual", Shape: y.Shape})
 	}
 	return s
 }

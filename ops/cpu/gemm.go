@@ -16,7 +16,8 @@ type gemm struct {
 	wRow, wK   int
 	after      int // flags
 	w, x, y    []float32
-	more       []float32 // bias or gate
+	bias       []float32
+	gate       []float32 // or the residual
 }
 
 func planLinear(b *Backend, s ops.Linear) computation {
@@ -35,6 +36,9 @@ func planLinearAct(b *Backend, s ops.LinearAct) computation {
 	if s.ReLU {
 		k.after |= flagReLU
 	}
+	if s.Residual {
+		k.after |= flagResidual
+	}
 	return k
 }
 
@@ -44,8 +48,12 @@ func planLinearTGate(b *Backend, s ops.LinearTGate) computation {
 
 func (k *gemm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
-	if len(in) > 2 {
-		k.more = in[2].Float32s()
+	more := in[2:]
+	if k.after&flagBias != 0 {
+		k.bias, more = more[0].Float32s(), more[1:]
+	}
+	if k.after&(flagGate|flagResidual) != 0 {
+		k.gate = more[0].Float32s()
 	}
 	return k.panels.Count * blocks(k.rows), nil
 }
@@ -68,14 +76,21 @@ func (k *gemm) do(i, _ int) {
 	if k.after&flagBias != 0 {
 		for r := range hi - lo {
 			row := y[r*width : (r+1)*width]
-			k.kernels.addConst(row, row, &k.more[lo+r])
+			k.kernels.addConst(row, row, &k.bias[lo+r])
 		}
+	}
+	var gate []float32
+	if k.gate != nil {
+		gate = panel(k.gate, i/n, k.rows, width)[lo*width : hi*width]
+	}
+	if k.after&flagResidual != 0 {
+		k.kernels.add(y, y, gate)
 	}
 	if k.after&flagReLU != 0 {
 		k.kernels.relu(y, y)
 	}
 	if k.after&flagGate != 0 {
-		k.kernels.reluGrad(y, panel(k.more, i/n, k.rows, width)[lo*width:hi*width], y)
+		k.kernels.reluGrad(y, gate, y)
 	}
 }
 

@@ -56,6 +56,7 @@ type kernels struct {
 	// formulas.
 	relu     func(y, x []float32)
 	reluGrad func(dx, y, dy []float32)
+	add      func(y, a, b []float32)
 	addConst func(y, x []float32, c *float32)
 	sgd      func(w, g []float32, c *sgdConsts)
 	momentum func(w, g, v []float32, c *momentumConsts)

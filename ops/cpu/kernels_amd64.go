@@ -44,7 +44,7 @@ var (
 			{6, 32, gemm6x32AVX512}, {2, 32, gemm2x32AVX512}, {1, 32, gemm1x32AVX512},
 			{6, 16, gemm6x16AVX512}, {2, 16, gemm2x16AVX512}, {1, 16, gemm1x16AVX512},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}, vectors{16, reluAVX512, addConstAVX512, reluGradAVX512, sgdAVX512, momentumAVX512, nesterovAVX512, adamAVX512, adamwAVX512, atLeastAVX512})
+	}, vectors{16, reluAVX512, addConstAVX512, addAVX512, reluGradAVX512, sgdAVX512, momentumAVX512, nesterovAVX512, adamAVX512, adamwAVX512, atLeastAVX512})
 	avx2Kernels = elementwiseBy(kernels{
 		spmm: spmmBy(map[int]spmmTile{
 			64: spmmTile64AVX2, 32: spmmTile32AVX2, 16: spmmTile16AVX2, 8: spmmTile8AVX2}),
@@ -55,7 +55,7 @@ var (
 		gemm: gemmBy([]gemmTile{
 			{6, 16, gemm6x16AVX2}, {2, 16, gemm2x16AVX2}, {1, 16, gemm1x16AVX2},
 			{6, 8, gemm6x8AVX2}, {2, 8, gemm2x8AVX2}, {1, 8, gemm1x8AVX2}}),
-	}, vectors{8, reluAVX2, addConstAVX2, reluGradAVX2, sgdAVX2, momentumAVX2, nesterovAVX2, adamAVX2, adamwAVX2, atLeastAVX2})
+	}, vectors{8, reluAVX2, addConstAVX2, addAVX2, reluGradAVX2, sgdAVX2, momentumAVX2, nesterovAVX2, adamAVX2, adamwAVX2, atLeastAVX2})
 )
 
 // The kernels in assembly take pointers. What a pointer's slice must hold is
@@ -156,6 +156,7 @@ func truth(b bool) int {
 type vectors struct {
 	lanes          int
 	relu, addConst func(n int, c, y, x *float32)
+	add            func(n int, c, y, a, b *float32)
 	reluGrad       func(n int, c, dx, y, dy *float32)
 	sgd            func(n int, c, w, g *float32)
 	momentum       func(n int, c, w, g, v *float32)
@@ -178,6 +179,11 @@ func elementwiseBy(k kernels, v vectors) kernels {
 		n := whole(len(y))
 		v.addConst(n, c, unsafe.SliceData(y), unsafe.SliceData(x))
 		addConstGeneric(y[n:], x[n:], c)
+	}
+	k.add = func(y, a, b []float32) {
+		n := whole(len(y))
+		v.add(n, nil, unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b))
+		addGeneric(y[n:], a[n:], b[n:])
 	}
 	k.reluGrad = func(dx, y, dy []float32) {
 		n := whole(len(y))

@@ -3902,6 +3902,30 @@ done:
 	VZEROUPPER
 	RET
 
+// func addAVX512(n int, c *float32, y *float32, a *float32, b *float32)
+// Requires: AVX, AVX512F
+TEXT ·addAVX512(SB), NOSPLIT, $0-40
+	MOVQ  n+0(FP), AX
+	MOVQ  y+16(FP), CX
+	MOVQ  a+24(FP), DX
+	MOVQ  b+32(FP), BX
+	XORQ  SI, SI
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS (DX)(SI*1), Z0
+	VADDPS  (BX)(SI*1), Z0, Z0
+	VMOVUPS Z0, (CX)(SI*1)
+	ADDQ    $0x40, SI
+	CMPQ    SI, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func addConstAVX512(n int, c *float32, y *float32, x *float32)
 // Requires: AVX, AVX512F
 TEXT ·addConstAVX512(SB), NOSPLIT, $0-32
@@ -4164,6 +4188,30 @@ loop:
 	VMOVUPS (BX)(SI*1), Y0
 	VCMPPS  $0x1e, Y2, Y1, Y1
 	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)(SI*1)
+	ADDQ    $0x20, SI
+	CMPQ    SI, AX
+	JL      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func addAVX2(n int, c *float32, y *float32, a *float32, b *float32)
+// Requires: AVX
+TEXT ·addAVX2(SB), NOSPLIT, $0-40
+	MOVQ  n+0(FP), AX
+	MOVQ  y+16(FP), CX
+	MOVQ  a+24(FP), DX
+	MOVQ  b+32(FP), BX
+	XORQ  SI, SI
+	SHLQ  $0x02, AX
+	TESTQ AX, AX
+	JE    done
+
+loop:
+	VMOVUPS (DX)(SI*1), Y0
+	VADDPS  (BX)(SI*1), Y0, Y0
 	VMOVUPS Y0, (CX)(SI*1)
 	ADDQ    $0x20, SI
 	CMPQ    SI, AX

@@ -5,7 +5,7 @@ package cpu
 
 var genericKernels = kernels{
 	spmm: spmmGeneric, sddmm: sddmmGeneric, sumRows: sumRowsGeneric, gemm: gemmGeneric,
-	relu: reluGeneric, reluGrad: reluGradGeneric, addConst: addConstGeneric,
+	relu: reluGeneric, reluGrad: reluGradGeneric, add: addGeneric, addConst: addConstGeneric,
 	sgd: sgdGeneric, momentum: momentumGeneric, nesterov: nesterovGeneric, adam: adamGeneric, adamw: adamwGeneric,
 	atLeast: atLeastGeneric, transpose: transposeGeneric,
 }

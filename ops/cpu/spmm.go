@@ -22,7 +22,7 @@ type spmm struct {
 	form    *tiled
 	w, x, y []float32
 	bias    []float32
-	gate    []float32
+	gate    []float32 // or the residual
 	turned  turned
 }
 
@@ -40,7 +40,10 @@ func planSpMMAct(b *Backend, s ops.SpMMAct) computation {
 		k.first = flagBias
 	}
 	if s.ReLU {
-		k.last = flagReLU
+		k.last |= flagReLU
+	}
+	if s.Residual {
+		k.last |= flagResidual
 	}
 	return k
 }
@@ -51,11 +54,12 @@ func planSpMMTGate(b *Backend, s ops.SpMMTGate) computation {
 
 func (k *spmm) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 	k.w, k.x, k.y = in[0].Float32s(), in[1].Float32s(), out.Float32s()
+	more := in[2:]
 	if k.first&flagBias != 0 {
-		k.bias = in[2].Float32s()
+		k.bias, more = more[0].Float32s(), more[1:]
 	}
-	if k.last&flagGate != 0 {
-		k.gate = in[2].Float32s()
+	if k.last&(flagGate|flagResidual) != 0 {
+		k.gate = more[0].Float32s()
 	}
 	if !k.transpose {
 		k.form = forwardForm(k.pattern)

@@ -194,6 +194,11 @@ func reluAVX512(n int, c *float32, y *float32, x *float32)
 //go:noescape
 func reluGradAVX512(n int, c *float32, dx *float32, y *float32, dy *float32)
 
+// addAVX512 computes y = a + b.
+//
+//go:noescape
+func addAVX512(n int, c *float32, y *float32, a *float32, b *float32)
+
 // addConstAVX512 computes y = x + c[0].
 //
 //go:noescape
@@ -233,6 +238,11 @@ func reluAVX2(n int, c *float32, y *float32, x *float32)
 //
 //go:noescape
 func reluGradAVX2(n int, c *float32, dx *float32, y *float32, dy *float32)
+
+// addAVX2 computes y = a + b.
+//
+//go:noescape
+func addAVX2(n int, c *float32, y *float32, a *float32, b *float32)
 
 // addConstAVX2 computes y = x + c[0].
 //

@@ -24,6 +24,12 @@ func reluGradGeneric(dx, y, dy []float32) {
 	}
 }
 
+func addGeneric(y, a, b []float32) {
+	for i, v := range a {
+		y[i] = v + b[i]
+	}
+}
+
 func addConstGeneric(y, x []float32, c *float32) {
 	for i, v := range x {
 		y[i] = v + *c

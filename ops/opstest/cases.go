@@ -34,7 +34,10 @@ var ladder = []shape{
 var densities = []float64{0, 0.02, 0.3, 1}
 
 // activations are all that can follow a product.
-var activations = []ops.Activation{{}, {Bias: true}, {ReLU: true}, {Bias: true, ReLU: true}}
+var activations = []ops.Activation{
+	{}, {Bias: true}, {ReLU: true}, {Bias: true, ReLU: true},
+	{Residual: true}, {Bias: true, Residual: true}, {Residual: true, ReLU: true}, {Bias: true, Residual: true, ReLU: true},
+}
 
 // Cases returns the ladder for an operation.
 func Cases(op ops.Op) []Case {

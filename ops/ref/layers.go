@@ -26,11 +26,17 @@ func biasgrad(s ops.BiasGrad, dy, db []float64) {
 	}
 }
 
-// activate finishes the output of a product; the bias, if any, is the third
-// input.
+// activate finishes the output of a product with what follows its two inputs.
 func activate(a ops.Activation, p ops.Panels, features int, in [][]float64, y []float64) {
+	more := in[2:]
 	if a.Bias {
-		biasadd(ops.BiasAdd{Features: features, Panels: p}, y, in[2], y)
+		biasadd(ops.BiasAdd{Features: features, Panels: p}, y, more[0], y)
+		more = more[1:]
+	}
+	if a.Residual {
+		for i, r := range more[0] {
+			y[i] += r
+		}
 	}
 	if a.ReLU {
 		relu(y, y)

@@ -63,6 +63,12 @@ func vectors(s isa) {
 		s.gate(dy, y, zero)
 		VMOVUPS(dy, at(0))
 	})
+	s.loop("add", "computes y = a + b.", []string{"y", "a", "b"}, 0, func(at func(int) Mem, _ []reg.VecVirtual) {
+		v := s.vec()
+		VMOVUPS(at(1), v)
+		VADDPS(at(2), v, v)
+		VMOVUPS(v, at(0))
+	})
 	s.loop("addConst", "computes y = x + c[0].", []string{"y", "x"}, 1, func(at func(int) Mem, c []reg.VecVirtual) {
 		x := s.vec()
 		VADDPS(at(1), c[0], x)
