@@ -182,3 +182,44 @@ func BenchmarkTapeMachine(b *testing.B) {
 		machine.Reset()
 	}
 }
+
+// BenchmarkInstruction times what an instruction costs beside its kernel: a chain
+// of operations on one panel of one feature.
+func BenchmarkInstruction(b *testing.B) {
+	backend := cpu.NewThreads(1)
+	panels, err := ops.NewPanels(8)
+	require.NoError(b, err)
+	const chain = 100
+	build := func() *G.Node {
+		g := G.NewGraph()
+		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(panels.Shape(1)...), G.WithName("x"))
+		v, err := backend.New(tensor.Float32, panels.Shape(1)...)
+		require.NoError(b, err)
+		require.NoError(b, G.Let(x, v))
+		for range chain {
+			x, err = graph.ReLU(backend, 1, panels, x)
+			require.NoError(b, err)
+		}
+		return x
+	}
+	b.Run("machine", func(b *testing.B) {
+		m, err := graph.NewMachine(build())
+		require.NoError(b, err)
+		for b.Loop() {
+			if err := m.RunAll(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/chain, "ns/instruction")
+	})
+	b.Run("tape machine", func(b *testing.B) {
+		m := G.NewTapeMachine(build().Graph())
+		for b.Loop() {
+			if err := m.RunAll(); err != nil {
+				b.Fatal(err)
+			}
+			m.Reset()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/chain, "ns/instruction")
+	})
+}
