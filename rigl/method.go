@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/rigel-ml/rigel/sparse"
 )
@@ -59,21 +58,56 @@ type Grow func(l *Layer, k int, dropped []int32, rng *rand.Rand) ([]int64, error
 // SmallestMagnitude drops the weights nearest to zero. Of equals the earlier
 // position goes first; a NaN goes last.
 func SmallestMagnitude(w []float32, k int) []int32 {
-	// Without the sign, the bits of floats are ordered as the numbers are, and
-	// those of every NaN lie above those of infinity. The position below settles
-	// ties.
-	const sign, firstNaN = 1 << 31, 0x7f800001
-	order := make([]uint64, len(w))
+	dropped := make([]int32, 0, k)
+	if k == 0 {
+		return dropped
+	}
+	limit := kthMagnitude(w, k)
+	below := 0
+	for _, v := range w {
+		if magnitude(v) < limit {
+			below++
+		}
+	}
+	ties := k - below // of those equal to the k-th, so many go
 	for i, v := range w {
-		order[i] = uint64(min(math.Float32bits(v)&^sign, firstNaN))<<32 | uint64(i)
+		switch m := magnitude(v); {
+		case m < limit:
+			dropped = append(dropped, int32(i))
+		case m == limit && ties > 0:
+			dropped = append(dropped, int32(i))
+			ties--
+		}
 	}
-	slices.Sort(order)
-	dropped := make([]int32, k)
-	for i := range dropped {
-		dropped[i] = int32(order[i])
-	}
-	slices.Sort(dropped)
 	return dropped
+}
+
+// magnitude orders absolute values: without the sign, the bits of floats are
+// ordered as the numbers are, and those of every NaN lie above those of infinity.
+func magnitude(v float32) uint32 {
+	const sign, firstNaN = 1 << 31, 0x7f800001
+	return min(math.Float32bits(v)&^sign, firstNaN)
+}
+
+// kthMagnitude returns the k-th smallest magnitude, from 1, by counting 8 bits at
+// a time, the highest first.
+func kthMagnitude(w []float32, k int) uint32 {
+	var prefix, known uint32
+	for shift := 24; shift >= 0; shift -= 8 {
+		var count [256]int
+		for _, v := range w {
+			if m := magnitude(v); m&known == prefix {
+				count[m>>shift&0xff]++
+			}
+		}
+		digit := 0
+		for ; k > count[digit]; digit++ {
+			k -= count[digit]
+		}
+		prefix |= uint32(digit) << shift
+		known |= 0xff << shift
+	}
+	return prefix
 }
 
 // LargestGradient grows where |dY Xᵀ| of the present batch is largest.
