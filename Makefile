@@ -1,6 +1,6 @@
 # The daily commands. `make ci` is what has to pass before a change lands.
 
-.PHONY: test short race lint bench fuzz mnist scaling generate docs ci
+.PHONY: test short race lint bench fuzz mnist peers scaling generate docs ci
 
 test: ## all tests
 	go test ./...
@@ -19,14 +19,18 @@ lint: ## gofmt, vet, staticcheck
 bench: ## every kernel at the sizes of a real layer
 	go test ./ops/cpu -run '^$$' -bench Kernels
 
-fuzz: ## each parser for half a minute
+fuzz: ## each parser and the kernels for half a minute
 	go test ./checkpoint/safetensors -run '^$$' -fuzz FuzzRead -fuzztime 30s
 	go test ./checkpoint -run '^$$' -fuzz FuzzReadArchive -fuzztime 30s
 	go test ./datasets -run '^$$' -fuzz FuzzReadIDX -fuzztime 30s
 	go test ./datasets -run '^$$' -fuzz FuzzReadCSV -fuzztime 30s
+	go test ./ops/cpu -run '^$$' -fuzz FuzzKernels -fuzztime 30s
 
 mnist: ## train on real data
 	go run ./examples/mnist
+
+peers: ## Rigel against PyTorch and others; downloads 3 GB the first time
+	bash bench/peers/run.sh
 
 scaling: ## memory and time of a step against sparsity
 	go run ./bench/scaling
