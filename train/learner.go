@@ -36,6 +36,7 @@ type Learner struct {
 	output    []float32
 
 	progress   progress
+	broken     error         // why the model is not fit to go on with
 	saved      string        // path of the newest checkpoint
 	savedAt    place         // where the run stood then
 	trainTime  time.Duration // of this process, without validation
@@ -127,14 +128,21 @@ func (l *Learner) Close() error {
 
 // Fit trains until the last epoch. When ctx ends it finishes the step at hand,
 // saves, and returns an error that wraps ErrInterrupted; calling Fit again, or
-// resuming in another process, goes on from there.
+// resuming in another process, goes on from there. After an error that wraps
+// ErrNotFinite every Fit returns that error: the model is not fit to go on with.
 func (l *Learner) Fit(ctx context.Context) (Result, error) {
+	if l.broken != nil {
+		return Result{}, l.broken
+	}
 	start := time.Now()
 	o := l.config.Observer
 	o.Begin(Begin{Epochs: l.config.Epochs, StepsPerEpoch: l.loader.Batches(), Step: l.progress.Step})
 	defer o.End()
 	for l.progress.Epoch < l.config.Epochs {
 		if err := l.epoch(ctx); err != nil {
+			if errors.Is(err, ErrNotFinite) {
+				l.broken = err // the batch is spent: going on would leave it out
+			}
 			return Result{}, err
 		}
 	}
