@@ -114,11 +114,18 @@ func (k *sumSquares) bind(out *tensor.Dense, in []*tensor.Dense) (int, error) {
 }
 
 func (k *sumSquares) do(i, _ int) {
-	sum := 0.0
-	for _, v := range k.x[i*vectorBlock : min((i+1)*vectorBlock, len(k.x))] {
-		sum += float64(v) * float64(v)
+	x := k.x[i*vectorBlock : min((i+1)*vectorBlock, len(k.x))]
+	var s0, s1, s2, s3 float64 // four sums hide the latency of the additions
+	for len(x) >= 4 {
+		q := (*[4]float32)(x)
+		a, b, c, d := float64(q[0]), float64(q[1]), float64(q[2]), float64(q[3])
+		s0, s1, s2, s3 = s0+a*a, s1+b*b, s2+c*c, s3+d*d
+		x = x[4:]
 	}
-	k.part[i] = sum
+	for _, v := range x {
+		s0 += float64(v) * float64(v)
+	}
+	k.part[i] = (s0 + s1) + (s2 + s3)
 }
 
 func (k *sumSquares) finish() {

@@ -87,21 +87,35 @@ func (k *crossEntropy) finish() {
 
 // logSumExp returns log Σ exp(z) over the classes of sample s of a panel.
 func logSumExp(z []float32, s, width int) float64 {
-	top := math.Inf(-1)
-	for i := s; i < len(z); i += width {
-		top = math.Max(top, float64(z[i]))
-	}
+	top := largest(z, s, width)
 	sum := 0.0
 	for i := s; i < len(z); i += width {
-		sum += math.Exp(float64(z[i]) - top)
+		sum += math.Exp(float64(z[i] - top))
 	}
-	return top + math.Log(sum)
+	return float64(top) + math.Log(sum)
 }
 
+// largest returns the largest logit of sample s.
+func largest(z []float32, s, width int) float32 {
+	top := z[s]
+	for i := s + width; i < len(z); i += width {
+		top = max(top, z[i])
+	}
+	return top
+}
+
+// softmaxGrad writes scale · (softmax(z) - onehot(label)) for sample s.
 func softmaxGrad(dz, z []float32, s, width, label int, scale float64) {
-	lse := logSumExp(z, s, width)
+	top := largest(z, s, width)
+	sum := 0.0
 	for i := s; i < len(z); i += width {
-		dz[i] = float32(math.Exp(float64(z[i])-lse) * scale)
+		e := math.Exp(float64(z[i] - top))
+		sum += e
+		dz[i] = float32(e)
+	}
+	share := scale / sum
+	for i := s; i < len(z); i += width {
+		dz[i] = float32(float64(dz[i]) * share)
 	}
 	dz[label*width+s] -= float32(scale)
 }
