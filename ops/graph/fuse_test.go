@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	both     = "act{Bias:true ReLU:true}"
-	biasOnly = "act{Bias:true ReLU:false}"
-	reluOnly = "act{Bias:false ReLU:true}"
+	both     = "act{Bias:true Residual:false ReLU:true}"
+	biasOnly = "act{Bias:true Residual:false ReLU:false}"
+	reluOnly = "act{Bias:false Residual:false ReLU:true}"
 )
 
 // TestFuse compares what a machine runs with what it should run, and its results
