@@ -72,7 +72,7 @@ func run(ctx context.Context, o options) error {
 		Batch:     o.batch,
 		Seed:      o.seed,
 		Train:     trainSet,
-		Valid:     testSet, // watched, never used to choose anything that is reported
+		Valid:     testSet, // watched; what is reported is the last epoch, not the best
 		Dir:       o.out,
 		Resume:    o.resume,
 		SaveEvery: 250,
