@@ -35,6 +35,10 @@ type Operand struct {
 	// Pattern is set for the values of a sparse matrix, which are in the
 	// backend's order of it.
 	Pattern *sparse.Pattern
+	// FLOPs is how many floating-point operations the problem spends on each
+	// element of this operand, beyond reading or writing it: 2 a sample for the
+	// weights of a product.
+	FLOPs float64
 	// InOut marks an operand that the kernel also writes, as optimizers do
 	// with their state. The output of such a kernel is read as well.
 	InOut bool

@@ -54,7 +54,7 @@ func (s SparseProblem) operands() (w, x, y Operand, err error) {
 	if err := s.Panels.check(); err != nil {
 		return w, x, y, err
 	}
-	w = Operand{Name: "values", Shape: tensor.Shape{s.Pattern.NNZ()}, Pattern: s.Pattern}
+	w = Operand{Name: "values", Shape: tensor.Shape{s.Pattern.NNZ()}, Pattern: s.Pattern, FLOPs: 2 * float64(s.Panels.Slots())}
 	x = Operand{Name: "x", Shape: s.Panels.Shape(s.Pattern.Cols())}
 	y = Operand{Name: "y", Shape: s.Panels.Shape(s.Pattern.Rows())}
 	return w, x, y, nil
@@ -103,7 +103,7 @@ func (s DenseProblem) operands() (w, x, y Operand, err error) {
 	if err := s.Panels.check(); err != nil {
 		return w, x, y, err
 	}
-	w = Operand{Name: "w", Shape: tensor.Shape{s.Out, s.In}}
+	w = Operand{Name: "w", Shape: tensor.Shape{s.Out, s.In}, FLOPs: 2 * float64(s.Panels.Slots())}
 	x = Operand{Name: "x", Shape: s.Panels.Shape(s.In)}
 	y = Operand{Name: "y", Shape: s.Panels.Shape(s.Out)}
 	return w, x, y, nil

@@ -101,7 +101,7 @@ func (b *Backend) Plan(s ops.Spec) (ops.Kernel, error) {
 			continue
 		}
 		if c := v.plan(b, s); c != nil {
-			return &kernel{b: b, op: s.Op(), sig: sig, c: c, alone: nanoseconds(s, &sig) < aloneBelow}, nil
+			return &kernel{b: b, op: s.Op(), sig: sig, c: c, alone: nanoseconds(&sig) < aloneBelow}, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: %s on %s", ops.ErrNotImplemented, s.Op(), b.Device())
