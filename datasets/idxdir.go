@@ -88,6 +88,9 @@ func openIDX(fsys fs.FS, name, where string) (train, test *Set, err error) {
 // the like.
 func findIDX(fsys fs.FS) (map[string]string, error) {
 	entries, err := fs.ReadDir(fsys, ".")
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		err = pathErr.Err // the path is ".", which nobody wrote
+	}
 	if err != nil {
 		return nil, err
 	}
